@@ -197,3 +197,27 @@ def test_decorating_takes_less_than_the_standard_decorator() -> None:
         for module in ("searchapp.lucene.dataclass", "dataclasses")
     )  # fmt: skip
     assert ours < 0.75 * standard
+
+
+def test_a_class_of_the_standard_decorator_may_inherit() -> None:
+    """Own signals inherit from classes of searchapp."""
+
+    @dataclass(frozen=True, slots=True)
+    class Base:
+        name: str
+
+    @dataclasses.dataclass(frozen=True, slots=True)
+    class Derived(Base):
+        size: int = 1
+
+    @dataclass(frozen=True, slots=True)
+    class Last(Derived):
+        last: int = 2
+
+    assert repr(Derived("a")).endswith("Derived(name='a', size=1)")
+    record = Last("a")
+    assert record == Last("a", 1, 2)
+    assert hash(record) == hash(Last("a"))
+    for frozen in (Derived("a"), record):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(frozen, "name", "b")  # noqa: B010  # type checkers reject the assignment

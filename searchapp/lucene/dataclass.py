@@ -25,7 +25,19 @@ else:
         def decorate(cls):
             # For a class without docstring, the standard decorator inspects the signature.
             cls.__doc__ = cls.__doc__ or cls.__name__
-            cls = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
+            bases = [getattr(base, "__dataclass_params__", None) for base in cls.__mro__[1:]]
+            has_frozen_base = any(base is not None and base.frozen for base in bases)
+            cls = dataclasses.dataclass(
+                init=False,
+                repr=False,
+                eq=False,
+                slots=slots,
+                kw_only=kw_only,
+                frozen=frozen and has_frozen_base,  # which compiles two methods
+            )(cls)
+            cls.__dataclass_params__.frozen = (
+                frozen  # the standard decorator compares it with that of subclasses
+            )
             methods = {"__init__": _compile_init(cls, frozen)}
             if repr:
                 methods["__repr__"] = _describe

@@ -32,7 +32,7 @@ TASK = 'name = "many"\n\n[documents]\nfile = "many.jsonl"\n'
 
 @pytest.fixture
 def task(tmp_path: Path, offline: Cli) -> Path:
-    """An indexed task whose index has files of different sizes up to about 100 KiB."""
+    """An indexed task whose index has files of different sizes up to about 30 KiB."""
     words = [f"w{number}" for number in range(997)]
     with (tmp_path / "many.jsonl").open("w") as file:
         for number in range(600):
@@ -76,7 +76,7 @@ def file_sizes(folder: Path) -> dict[str, int]:
     }
 
 
-@pytest.mark.parametrize("limit", [1, 3000, 9000, 17000, 40000, 90000][::EVERY])
+@pytest.mark.parametrize("limit", [1, 2_000, 5_000, 9_000, 15_000, 30_000][::EVERY])
 def test_a_full_disk_does_not_affect_the_live_index(
     offline: Cli, task: Path, tmp_path: Path, limit: int
 ) -> None:
