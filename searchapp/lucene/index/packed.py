@@ -213,11 +213,9 @@ class PackedNumbers:
         begin, stop = first // BLOCK, -(-end // BLOCK)
         self._offsets.require(begin, stop + 1)
         bounds = self._offsets.unverified()
-        self._content.require(*self._bytes_of(int(bounds[begin]), int(bounds[stop])))
-
-    def _bytes_of(self, begin: int, end: int) -> tuple[int, int]:
         size = len(self._content)
-        return min(begin * UNIT, size), min(end * UNIT + PADDING, size)
+        end_of_block = int(bounds[stop]) * UNIT + PADDING
+        self._content.require(min(int(bounds[begin]) * UNIT, size), min(end_of_block, size))
 
     def address(self, first: int) -> bytes:
         """Return the numbers from `first` on as `Numbers` of native/packed.h; the caller calls `require`."""
@@ -312,8 +310,7 @@ class PackedFrequencies(PackedNumbers):
     def sum_before(self, index: int) -> int:
         """Return the sum of the frequencies before one of them."""
         block = index // BLOCK
-        before = int(self._sums[block : block + 1][0])
-        return before + int(self[block * BLOCK : index].sum(dtype=np.int64))
+        return self._sums.number(block) + int(self[block * BLOCK : index].sum(dtype=np.int64))
 
     def sums_before(self, indices: Int64s) -> Int64s:
         """Return the sum of the frequencies before each of ascending indices."""
@@ -357,7 +354,7 @@ class PackedStarts:
         if not len(bases) or bases.dtype != np.int64:
             raise ValueError("its files do not agree on the starts of terms")
         self._bases = bases
-        self._count = int(bases[len(bases) - 1 : len(bases)][0])
+        self._count = bases.number(len(bases) - 1)
         if len(bases) != -(-self._count // BLOCK) + 1:
             raise ValueError("its files do not agree on the starts of terms")
         self._lengths = PackedNumbers(content, offsets, self._count)

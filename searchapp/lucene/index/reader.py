@@ -461,7 +461,7 @@ class FieldReader:
         part = self._part(rank)
         of_blocks = None
         if self._impacts is not None and self._greatest is not None:
-            bounds, greatest = self._impacts[part], int(self._greatest[rank : rank + 1][0])
+            bounds, greatest = self._impacts[part], self._greatest.number(rank)
             if self._block_impacts is not None:
                 of_blocks = self._block_impacts[part.start // BLOCK : (part.stop - 1) // BLOCK + 1]
         else:
@@ -866,7 +866,7 @@ class SegmentReader(IndexReader):
         rank = self.ids.rank(document_id)
         if rank is None:
             return None
-        document = int(self._by_rank[rank : rank + 1][0])
+        document = self._by_rank.number(rank)
         return document if self.live is None or self.live[document] else None
 
     def documents_of(self, ids: Iterable[str]) -> Numbers:
