@@ -14,49 +14,51 @@
 #error "doubles and floats must be rounded to their own precision (FLT_EVAL_METHOD must be 0)"
 #endif
 
-/* Postings of terms, concatenated: the term of rank r has the postings from starts[r] to starts[r + 1]. */
+/* The scored documents of a term or of another clause: `ScoreRow.packed` in queries/scores.py. */
 typedef struct {
     const int32_t *documents;
     const float *scores;
-    const int64_t *starts;
-    const int64_t *frequencies; /* per term: its postings in the whole index; NULL if this table has all of them */
-    int64_t terms;
-    int64_t postings;
-    int64_t common; /* a row with more postings in the whole index is common: `most_of_a_rare_term` in queries/scores.py */
-} Table;
+    int64_t size;
+    int64_t frequency; /* documents in the whole index */
+    int64_t is_common; /* whether it is added after others: `most_of_a_rare_term` in queries/scores.py */
+} Row;
 
-/* A batch has topics, a topic has clauses, a clause has rows, and a row is a term of a table. Clauses and rows are
-   concatenated; `*_ends` contain the end of each topic's clauses and of each clause's rows. */
+typedef struct {
+    int64_t row_end;
+    int64_t is_rounded; /* whether the sum of its rows is rounded before the addition of other clauses */
+    int64_t elsewhere[2]; /* number and postings of terms that occur only in other segments */
+} Clause;
+
+typedef struct {
+    int64_t clause_end;
+    int64_t excluded_end;
+    int64_t size; /* the number of requested documents */
+    int64_t all_match; /* whether documents with the score 0 match too */
+    double tie_breaker; /* negative for the sum of its clauses, otherwise for their maximum */
+} Topic;
+
+/* A batch has topics, a topic has clauses and excluded documents, and a clause has rows, all concatenated. */
 typedef struct {
     int64_t count; /* documents of the segment */
     const int32_t *ranks; /* per document: its rank by id */
     const int32_t *by_rank; /* per rank: its document */
-    int64_t few; /* a rounded clause with at most this many postings is summed as by `total_of_few` in queries/scores.py */
-    int64_t table_count;
-    const Table *tables;
-    int64_t topic_count;
-    const int64_t *clause_ends; /* per topic */
-    const int64_t *excluded_ends; /* per topic */
-    const int64_t *excluded; /* documents that do not match */
-    const uint8_t *all_match; /* per topic: whether documents with the score 0 match too */
-    const double *tie_breakers; /* per topic: negative for the sum of its clauses, otherwise for their maximum */
-    const int64_t *sizes; /* per topic: the number of requested documents */
-    const int64_t *row_ends; /* per clause */
-    const uint8_t *rounded; /* per clause: whether its sum is rounded before the addition */
-    const int64_t (*elsewhere)[2]; /* per clause: number and postings of terms that occur only in other segments; or NULL */
-    const int32_t *row_tables;
-    const int32_t *row_ranks;
     int64_t dead_count;
-    const int32_t *dead; /* deleted documents, which have no postings in the tables */
+    const int32_t *dead; /* deleted documents, which no row contains */
+    double *sums; /* one element per document; 0 before and after each topic, like the next two */
+    double *clause;
+    double *rest;
+    float *values; /* one element per document */
+    uint64_t *keys; /* two elements per document */
+    int64_t few; /* a rounded clause with at most this many postings is summed as by `total_of_few` in queries/scores.py */
+    const Row *rows;
+    const Clause *clauses;
+    int64_t topic_count;
+    const Topic *topics;
+    const int64_t *excluded; /* documents that do not match */
     int64_t width; /* elements per topic in `documents` and `scores` */
     int32_t *documents;
     float *scores;
     int64_t *found; /* per topic: the number of documents, or BEYOND */
-    double *sums; /* one element per document; 0 before and after each topic, like the next three */
-    double *clause;
-    double *rest;
-    float *values;
-    uint64_t *keys; /* two elements per document */
 } Batch;
 
 /* The digest of the sources, which native/__init__.py compares with the installed sources. */
@@ -67,27 +69,6 @@ enum { DONE = 0, MISFIT = 1 };
 enum { BEYOND = -1, NOWHERE = -2 }; /* instead of a number of documents: a score exceeds float; a rank has no document */
 
 enum { SAMPLED = 16 };
-
-typedef struct {
-    const int32_t *documents;
-    const float *scores;
-    int64_t size;
-    int64_t frequency; /* postings in the whole index */
-    int is_common;
-} Row;
-
-static int row_of(const Batch *batch, int64_t number, Row *row)
-{
-    int64_t which = batch->row_tables[number], rank = batch->row_ranks[number];
-    if (which < 0 || which >= batch->table_count) return MISFIT;
-    const Table *table = &batch->tables[which];
-    if (rank < 0 || rank >= table->terms) return MISFIT;
-    int64_t start = table->starts[rank], end = table->starts[rank + 1];
-    if (start < 0 || end < start || end > table->postings) return MISFIT;
-    int64_t frequency = table->frequencies ? table->frequencies[rank] : end - start;
-    *row = (Row){table->documents + start, table->scores + start, end - start, frequency, frequency > table->common};
-    return DONE;
-}
 
 static int add(const Row *row, int64_t count, double *restrict sums)
 {
@@ -104,11 +85,9 @@ enum { RARE, COMMON, EVERY };
 /* Add the common rows of a clause to `sums`, or the rare ones, or all. */
 static int add_rows(const Batch *batch, int64_t begin, int64_t end, int which, double *sums)
 {
-    for (int64_t number = begin; number < end; number++) {
-        Row row;
-        if (row_of(batch, number, &row)) return MISFIT;
-        if (which != EVERY && row.is_common != (which == COMMON)) continue;
-        if (add(&row, batch->count, sums)) return MISFIT;
+    for (const Row *row = batch->rows + begin; row < batch->rows + end; row++) {
+        if (which != EVERY && row->is_common != (which == COMMON)) continue;
+        if (add(row, batch->count, sums)) return MISFIT;
     }
     return DONE;
 }
@@ -129,55 +108,51 @@ static void move_all(int64_t count, double *restrict clause, double *restrict su
 }
 
 /* Do the same for the documents of the rows only. */
-static int move_few(const Batch *batch, int64_t begin, int64_t end, double *clause, double *sums)
+static void move_few(const Batch *batch, int64_t begin, int64_t end, double *clause, double *sums)
 {
-    for (int64_t number = begin; number < end; number++) {
-        Row row;
-        if (row_of(batch, number, &row)) return MISFIT;
-        for (int64_t place = 0; place < row.size; place++) {
-            uint32_t document = (uint32_t)row.documents[place];
-            if (document >= batch->count) return MISFIT;
+    for (const Row *row = batch->rows + begin; row < batch->rows + end; row++) {
+        for (int64_t place = 0; place < row->size; place++) {
+            int32_t document = row->documents[place]; /* `add` has checked it */
             sums[document] += (float)clause[document];
             clause[document] = 0;
         }
     }
-    return DONE;
 }
 
 typedef enum { JOINED, FEW, MANY } Kind;
 
 /* Find out how a clause is added: row by row (JOINED), or as one rounded sum of few or many postings: `_row_or_scores` in
    queries/boolean.py. */
-static int kind_of(const Batch *batch, int64_t number, int64_t begin, int64_t end, Kind *kind)
+static Kind kind_of(const Batch *batch, const Clause *clause, int64_t begin)
 {
-    *kind = JOINED;
-    if (!batch->rounded[number]) return DONE;
-    int64_t rows = batch->elsewhere ? batch->elsewhere[number][0] : 0;
-    int64_t postings = batch->elsewhere ? batch->elsewhere[number][1] : 0;
-    for (int64_t one = begin; one < end; one++) {
-        Row row;
-        if (row_of(batch, one, &row)) return MISFIT;
-        postings += row.frequency;
-        rows += row.frequency > 0;
+    if (!clause->is_rounded) return JOINED;
+    int64_t rows = clause->elsewhere[0], postings = clause->elsewhere[1];
+    for (const Row *row = batch->rows + begin; row < batch->rows + clause->row_end; row++) {
+        postings += row->frequency;
+        rows += row->frequency > 0;
     }
-    if (rows > 1) *kind = postings <= batch->few ? FEW : MANY;
-    return DONE;
+    if (rows <= 1) return JOINED;
+    return postings <= batch->few ? FEW : MANY;
+}
+
+static int64_t first_row(const Batch *batch, int64_t clause)
+{
+    return clause ? batch->clauses[clause - 1].row_end : 0;
 }
 
 /* Compute the sum of clauses: first rare rows and rounded sums of few postings, then common rows, then other sums. */
 static int sum_of_clauses(const Batch *batch, int64_t first, int64_t last)
 {
     for (int pass = 0; pass < 3; pass++) {
-        int64_t begin = first ? batch->row_ends[first - 1] : 0;
+        int64_t begin = first_row(batch, first);
         for (int64_t number = first; number < last; number++) {
-            int64_t end = batch->row_ends[number];
-            Kind kind;
-            if (kind_of(batch, number, begin, end, &kind)) return MISFIT;
+            int64_t end = batch->clauses[number].row_end;
+            Kind kind = kind_of(batch, &batch->clauses[number], begin);
             if (kind == JOINED && pass < 2) {
                 if (add_rows(batch, begin, end, pass ? COMMON : RARE, batch->sums)) return MISFIT;
             } else if (kind == FEW && pass == 0) {
                 if (add_rows(batch, begin, end, EVERY, batch->clause)) return MISFIT;
-                if (move_few(batch, begin, end, batch->clause, batch->sums)) return MISFIT;
+                move_few(batch, begin, end, batch->clause, batch->sums);
             } else if (kind == MANY && pass == 2) {
                 if (total(batch, begin, end, batch->clause)) return MISFIT;
                 move_all(batch->count, batch->clause, batch->sums);
@@ -192,9 +167,9 @@ static int sum_of_clauses(const Batch *batch, int64_t first, int64_t last)
 static int maximum_of_clauses(const Batch *batch, int64_t first, int64_t last, double tie_breaker)
 {
     double *best = batch->sums, *clause = batch->clause, *rest = batch->rest;
-    int64_t begin = first ? batch->row_ends[first - 1] : 0;
+    int64_t begin = first_row(batch, first);
     for (int64_t number = first; number < last; number++) {
-        int64_t end = batch->row_ends[number];
+        int64_t end = batch->clauses[number].row_end;
         if (total(batch, begin, end, clause)) return MISFIT;
         for (int64_t document = 0; document < batch->count; document++) {
             double score = (float)clause[document];
@@ -297,42 +272,37 @@ static uint64_t *sort(uint64_t *keys, uint64_t *other, int64_t count)
     return sorted;
 }
 
-/* Round `sums` to `values`, and reset `sums` to 0. Return whether all values are finite floats. */
-static int round_sums(int64_t count, double *restrict sums, float *restrict values)
+/* Arrays of documents have a multiple of STRIDE elements: STRIDE in search/compiled.py. */
+enum { STRIDE = 64, STEP = 8 };
+
+/* Round the sums of a stride to values, and reset them to 0. Return whether a value is no finite float. */
+static int round_sums(double *restrict sums, float *restrict values)
 {
     int beyond = 0;
-    for (int64_t document = 0; document < count; document++) {
-        values[document] = (float)sums[document];
-        beyond |= !(values[document] <= FLT_MAX);
-        sums[document] = 0;
+    for (int place = 0; place < STRIDE; place++) {
+        values[place] = (float)sums[place];
+        beyond |= !(values[place] <= FLT_MAX);
+        sums[place] = 0;
     }
-    return !beyond;
+    return beyond;
 }
 
-/* Collect the keys of the documents whose score has at least the bits `least`. Few documents qualify: they are collected
-   without a branch, which would be mispredicted, from the strides that have one. */
-static int64_t gather(const Batch *batch, int32_t least, uint64_t *restrict keys)
+/* Append the documents of a stride whose score has at least the bits `least` to `found` documents in `keys`. Few documents
+   qualify: they are collected without a branch, which would be mispredicted, from the steps that have one. */
+static int64_t collect(const float *restrict values, int64_t first, int32_t least, uint64_t *restrict keys, int64_t found)
 {
-    enum { STRIDE = 32 };
-    const float *restrict values = batch->values;
-    int64_t found = 0;
-    for (int64_t first = 0; first < batch->count; first += STRIDE) {
-        int32_t bits[STRIDE] = {0};
-        int64_t size = batch->count - first < STRIDE ? batch->count - first : STRIDE;
-        if (size == STRIDE) memcpy(bits, values + first, sizeof bits);
-        else memcpy(bits, values + first, (size_t)size * sizeof *bits);
-        int any = 0;
-        for (int place = 0; place < STRIDE; place++) any |= bits[place] >= least;
-        for (int64_t place = 0; any && place < size; place++) {
+    int32_t bits[STRIDE];
+    memcpy(bits, values + first, sizeof bits);
+    int any = 0;
+    for (int place = 0; place < STRIDE; place++) any |= bits[place] >= least;
+    if (!any) return found;
+    for (int step = 0; step < STRIDE; step += STEP) {
+        any = 0;
+        for (int place = step; place < step + STEP; place++) any |= bits[place] >= least;
+        for (int place = step; any && place < step + STEP; place++) {
             keys[found] = (uint64_t)(first + place);
             found += bits[place] >= least;
         }
-    }
-    for (int64_t place = 0; place < found; place++) {
-        int64_t document = (int64_t)keys[place];
-        int32_t bits;
-        memcpy(&bits, &values[document], sizeof bits);
-        keys[place] = key_of(bits, batch->ranks[document]);
     }
     return found;
 }
@@ -340,25 +310,27 @@ static int64_t gather(const Batch *batch, int32_t least, uint64_t *restrict keys
 /* Estimate, from a sample, the bits of a score that somewhat more than `size` documents reach; return at least `least`. */
 static int32_t promising(const Batch *batch, int64_t size, int32_t least)
 {
-    enum { BINS = 512, STEP = 16 }; /* 128 bins per octave: four octaves */
-    int32_t greatest = 0;
+    enum { BINS = 512, SHIFT = 16 }; /* 128 bins per octave: four octaves */
+    float *sample = batch->values; /* not used yet */
+    int64_t sampled = 0;
+    float greatest = 0;
     for (int64_t document = 0; document < batch->count; document += SAMPLED) {
-        int32_t bits;
-        memcpy(&bits, &batch->values[document], sizeof bits);
-        greatest = bits > greatest ? bits : greatest;
+        float value = sample[sampled++] = (float)batch->sums[document];
+        greatest = value > greatest ? value : greatest;
     }
+    int32_t most, bits;
+    memcpy(&most, &greatest, sizeof most);
     uint32_t bins[BINS + 1] = {0};
-    for (int64_t document = 0; document < batch->count; document += SAMPLED) {
-        int32_t bits;
-        memcpy(&bits, &batch->values[document], sizeof bits);
-        int64_t bin = ((int64_t)greatest - bits) >> STEP;
-        bins[bin < BINS ? bin : BINS]++;
+    for (int64_t place = 0; place < sampled; place++) {
+        memcpy(&bits, &sample[place], sizeof bits);
+        int64_t bin = ((int64_t)most - bits) >> SHIFT;
+        bins[bin >= 0 && bin < BINS ? bin : BINS]++;
     }
     int64_t place = size / SAMPLED * 5 / 4 + 8, found = 0;
     for (int32_t bin = 0; bin < BINS; bin++) {
         found += bins[bin];
         if (found < place) continue;
-        int32_t bound = greatest - ((bin + 1) << STEP) + 1;
+        int32_t bound = most - ((bin + 1) << SHIFT) + 1;
         return bound > least ? bound : least;
     }
     return least;
@@ -368,11 +340,27 @@ static int32_t promising(const Batch *batch, int64_t size, int32_t least)
 static int64_t best_of(const Batch *batch, int64_t topic)
 {
     uint64_t *keys = batch->keys;
-    int64_t size = batch->sizes[topic];
-    if (!round_sums(batch->count, batch->sums, batch->values)) return BEYOND;
-    int32_t least = batch->all_match[topic] ? 0 : 1; /* the score of a document that does not match is 0 or negative */
-    int64_t found = gather(batch, promising(batch, size, least), keys);
-    if (found < size) found = gather(batch, least, keys);
+    int64_t size = batch->topics[topic].size, found = 0;
+    int32_t least = batch->topics[topic].all_match ? 0 : 1; /* the score of a document that does not match is 0 or negative */
+    int32_t bound = promising(batch, size, least);
+    int beyond = 0;
+    for (int64_t first = 0; first < batch->count; first += STRIDE) {
+        beyond |= round_sums(batch->sums + first, batch->values + first);
+        found = collect(batch->values, first, bound, keys, found);
+    }
+    if (beyond) return BEYOND;
+    if (found < size && bound > least) {
+        found = 0;
+        for (int64_t first = 0; first < batch->count; first += STRIDE)
+            found = collect(batch->values, first, least, keys, found);
+    }
+    while (found && keys[found - 1] >= (uint64_t)batch->count) found--; /* no document, but the end of the last stride */
+    for (int64_t place = 0; place < found; place++) {
+        int64_t document = (int64_t)keys[place];
+        int32_t bits;
+        memcpy(&bits, &batch->values[document], sizeof bits);
+        keys[place] = key_of(bits, batch->ranks[document]);
+    }
     if (found / 2 > size) { /* for fewer keys, sorting all is faster */
         select_least(keys, found, size);
         found = size;
@@ -397,27 +385,26 @@ static int64_t best_of(const Batch *batch, int64_t topic)
 int searchapp_best(const Batch *batch)
 {
     int64_t first = 0, excluded = 0;
-    for (int64_t topic = 0; topic < batch->topic_count; topic++) {
-        int64_t last = batch->clause_ends[topic];
-        double tie_breaker = batch->tie_breakers[topic];
-        int misfit = tie_breaker < 0 ? sum_of_clauses(batch, first, last)
-                                     : maximum_of_clauses(batch, first, last, tie_breaker);
+    for (int64_t number = 0; number < batch->topic_count; number++) {
+        const Topic *topic = &batch->topics[number];
+        int misfit = topic->tie_breaker < 0 ? sum_of_clauses(batch, first, topic->clause_end)
+                                            : maximum_of_clauses(batch, first, topic->clause_end, topic->tie_breaker);
         if (misfit) return MISFIT;
         int beyond = 0;
-        for (; excluded < batch->excluded_ends[topic]; excluded++) {
+        for (; excluded < topic->excluded_end; excluded++) {
             int64_t document = batch->excluded[excluded];
             if (document < 0 || document >= batch->count) return MISFIT;
             beyond |= !((float)batch->sums[document] <= FLT_MAX);
             batch->sums[document] = -1; /* scores are not negative */
         }
-        for (int64_t place = 0; batch->all_match[topic] && place < batch->dead_count; place++) {
+        for (int64_t place = 0; topic->all_match && place < batch->dead_count; place++) {
             if ((uint32_t)batch->dead[place] >= batch->count) return MISFIT;
             batch->sums[batch->dead[place]] = -1;
         }
-        int64_t found = best_of(batch, topic);
+        int64_t found = best_of(batch, number);
         if (found == NOWHERE) return MISFIT;
-        batch->found[topic] = beyond ? BEYOND : found;
-        first = last;
+        batch->found[number] = beyond ? BEYOND : found;
+        first = topic->clause_end;
     }
     return DONE;
 }

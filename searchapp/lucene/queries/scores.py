@@ -6,11 +6,14 @@ and the document, and topics share most of their terms; therefore rows are cache
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field as dataclass_field
+from functools import cached_property
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +21,7 @@ from numpy.typing import NDArray
 from searchapp.lucene import similarity
 from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import BEYOND_FLOAT32, Refused
+from searchapp.lucene.index.arrays import Int64s
 from searchapp.lucene.index.reader import FieldReader, IndexReader, Mask, Numbers, Postings
 from searchapp.lucene.similarity import Float32s
 
@@ -67,7 +71,11 @@ class FiniteScores(np.errstate):
             raise Refused(BEYOND_FLOAT32) from error
 
 
-class ScoreRow(NamedTuple):
+ROW = struct.Struct("=5q")  # `Row` of kernels.c
+
+
+@dataclass(eq=False)
+class ScoreRow:
     """The scores of matching documents."""
 
     documents: Numbers  # ascending
@@ -83,10 +91,52 @@ class ScoreRow(NamedTuple):
         return len(self.documents) if self.index_frequency is None else self.index_frequency
 
     @property
-    def bytes(self) -> int:
+    def nbytes(self) -> int:
         """Memory of the row. The documents of a long row are a view of the index."""
         dense = 0 if self.dense is None else self.dense.nbytes
         return dense + self.scores.nbytes + (self.documents.nbytes if len(self.documents) < LONG_LIST else 0)
+
+    @cached_property
+    def packed(self) -> bytes:
+        """The row in the form that kernels.c reads while this object lives."""
+        self.documents = np.ascontiguousarray(self.documents, np.int32)
+        self.scores = np.ascontiguousarray(self.scores, np.float32)
+        addresses = self.documents.ctypes.data, self.scores.ctypes.data
+        return ROW.pack(*addresses, len(self.scores), int(self.frequency), int(self.is_common))
+
+
+@dataclass(eq=False)
+class FieldRows(ScoreRow):
+    """The rows of all terms of a field, concatenated by rank."""
+
+    starts: Int64s = dataclass_field(
+        kw_only=True
+    )  # of each term's row, by rank, followed by the end of the last
+    # Document frequencies in the index, by rank.
+    frequencies: Int64s = dataclass_field(kw_only=True)  # documents in the index that contain each term
+    common: int = dataclass_field(kw_only=True)  # a term with more documents in the index is common
+
+    @cached_property
+    def packed_rows(self) -> Int64s:
+        """`packed` of each term's row, by rank; shape (terms, 5).
+
+        Raises:
+            IndexError: a row is not among the postings because files were altered.
+        """
+        sizes = np.diff(self.starts)
+        if self.starts[0] < 0 or self.starts[-1] > len(self.scores) or (sizes < 0).any():
+            raise IndexError("the postings of a term are not those of documents")
+        self.documents = np.ascontiguousarray(self.documents, np.int32)
+        self.scores = np.ascontiguousarray(self.scores, np.float32)
+        begins = self.starts[:-1]
+        columns = (
+            self.documents.ctypes.data + begins * self.documents.itemsize,
+            self.scores.ctypes.data + begins * self.scores.itemsize,
+            sizes,
+            self.frequencies,
+            self.frequencies > self.common,
+        )
+        return np.stack(columns, axis=1, dtype=np.int64)
 
 
 def most_of_a_rare_term(count: int) -> int:
@@ -104,10 +154,10 @@ class ScoreRows:
         self._is_dense = reader.count * DENSE_ROWS * np.dtype(np.float32).itemsize <= limit
         self._bytes = 0
         # The dictionary, key and bytes of each row, the oldest first.
-        self._entries: deque[tuple[dict[Any, ScoreRow], Any, int]] = deque()
+        self._entries: deque[tuple[dict[Any, Any], Any, int]] = deque()
         self._terms: dict[tuple[str, float], dict[str, ScoreRow]] = {}
         self._others: dict[Hashable, ScoreRow] = {}
-        self._whole: dict[tuple[str, float], ScoreRow] = {}
+        self._whole: dict[tuple[str, float], FieldRows] = {}
         self._nested: dict[str, ScoreRows] = {}
         self._lock = threading.Lock()
 
@@ -146,8 +196,8 @@ class ScoreRows:
         if missing := [term for term in terms if term not in known]:
             self._compute(name, missing, boost)
 
-    def field_row(self, name: str, terms: Iterable[str], boost: np.float32) -> ScoreRow | None:
-        """Return the concatenated rows of all terms of a field, by rank; None if `terms` are too few."""
+    def field_rows(self, name: str, terms: Iterable[str], boost: np.float32) -> FieldRows | None:
+        """Return the rows of all terms of a field; None if `terms` are too few."""
         known = self._whole.get((name, float(boost)))
         if known is not None:
             return known
@@ -179,16 +229,23 @@ class ScoreRows:
         with np.errstate(over="ignore"):  # terms outside the queries must not cause an error
             return bool(np.isfinite(field.weight(boost, 0)))
 
-    def _whole_field(self, field: FieldReader, boost: np.float32) -> ScoreRow:
+    def _whole_field(self, field: FieldReader, boost: np.float32) -> FieldRows:
         key = field.field.name, float(boost)
-        row = self._whole.get(key)
-        if row is None:
+        rows = self._whole.get(key)
+        if rows is None:
             field.remember_terms()
-            row = self._scored(
-                field, field.all_postings(), np.diff(field.starts), field.document_frequencies, boost
+            starts, frequencies = field.starts, field.document_frequencies
+            row = self._scored(field, field.all_postings(), np.diff(starts), frequencies, boost)
+            rows = FieldRows(
+                row.documents,
+                row.scores,
+                row.positive,
+                starts=starts,
+                frequencies=frequencies,
+                common=most_of_a_rare_term(self.reader.whole_count),
             )
-            self._add(self._whole, {key: row})
-        return row
+            self._add(self._whole, {key: rows})
+        return rows
 
     def _score_group(
         self, field: FieldReader, terms: Sequence[str], boost: np.float32
@@ -227,13 +284,13 @@ class ScoreRows:
         )
         return ScoreRow(postings.documents, scores, bool(scores.all()))
 
-    def _add(self, rows: dict[Any, ScoreRow], new: Mapping[Any, ScoreRow]) -> None:
+    def _add(self, rows: dict[Any, Any], new: Mapping[Any, ScoreRow]) -> None:
         with self._lock:
             rows.update(new)
             for key, row in new.items():
                 # Omitting deleted documents copies the documents of a long row too.
                 is_copied = self.reader.dead is not None and len(row.documents) >= LONG_LIST
-                size = row.bytes + (row.documents.nbytes if is_copied else 0)
+                size = row.nbytes + (row.documents.nbytes if is_copied else 0)
                 self._entries.append((rows, key, size))
                 self._bytes += size
             while self._bytes > self._limit:

@@ -27,14 +27,14 @@ from numpy.typing import NDArray
 
 from searchapp.lucene import native, similarity
 from searchapp.lucene.dataclass import dataclass
-from searchapp.lucene.index.arrays import Int64s, Numbers, StoredArray
+from searchapp.lucene.index.arrays import Numbers, StoredArray
 from searchapp.lucene.index.impacts import EDGES
 from searchapp.lucene.index.packed import documents_address, numbers_address
 from searchapp.lucene.index.reader import BoundedPostings, FieldReader, IndexReader, Ranking, SegmentReader
 from searchapp.lucene.queries.boolean import Bool, DisMax, TermsDisjunction
 from searchapp.lucene.queries.match_all import MatchNone, is_zero_match_all
 from searchapp.lucene.queries.query import Leaf, Query, ScoredLeaf, without_boosts
-from searchapp.lucene.queries.scores import FEW, ScoreRow, ScoreRows, most_of_a_rare_term
+from searchapp.lucene.queries.scores import FEW, ROW, FieldRows, ScoreRow, ScoreRows, most_of_a_rare_term
 from searchapp.lucene.queries.term import Term
 from searchapp.lucene.search.request import Request
 from searchapp.lucene.similarity import ONE, Float32s
@@ -138,29 +138,17 @@ LARGEST_BATCHED = 200_000  # a larger index has small batches and prunes most sh
 MOST_ROW_POSTINGS = 1 << 22  # of the rows of single terms, which a batch keeps in memory
 
 
-class PostingsTable(NamedTuple):
-    """The scored postings of terms, by rank: those of a rank begin at `starts[rank]`."""
+STRIDE = 64  # of kernels.c
 
-    documents: Numbers
-    scores: Float32s
-    starts: Int64s
-    common: int  # a term with more postings is common, see `queries.scores`
-    # Document frequencies in the whole index; None in an index of one segment.
-    frequencies: Int64s | None = None
-
-    @classmethod
-    def of_row(cls, row: ScoreRow) -> PostingsTable:
-        common = -1 if row.is_common else row.frequency
-        frequencies = None if row.index_frequency is None else np.array([row.index_frequency], np.int64)
-        return cls(row.documents, row.scores, np.array([0, len(row.scores)]), common, frequencies)
+_CLAUSE_OF_BATCH, _TOPIC = struct.Struct("=4q"), struct.Struct("=4qd")  # `Clause` and `Topic` of kernels.c
 
 
 class BatchClause(NamedTuple):
-    """The terms of a clause: table numbers with the ranks of terms in each."""
+    """The rows of a clause, concatenated."""
 
-    rows: Sequence[tuple[int, Sequence[int]]]
-    rounded: bool
-    elsewhere: tuple[int, int] | None = None  # see `FlatClause.elsewhere`; None in an index of one segment
+    rows: bytes  # `ScoreRow.packed` of each
+    is_rounded: bool
+    elsewhere: tuple[int, int] = (0, 0)  # see `FlatClause.elsewhere`
 
 
 class BatchTopic(NamedTuple):
@@ -173,174 +161,123 @@ class BatchTopic(NamedTuple):
     excluded: Sequence[int]
 
 
-class _Table(ctypes.Structure):
-    """`Table` of kernels.c."""
-
-    _fields_ = _fields("p:documents,scores,starts,frequencies q:terms,postings,common")
-
-
 class _Batch(ctypes.Structure):
     """`Batch` of kernels.c."""
 
     _fields_ = _fields(
-        "q:count p:ranks,by_rank q:few,table_count p:tables q:topic_count "
-        "p:clause_ends,excluded_ends,excluded,all_match,tie_breakers,sizes,row_ends,rounded,elsewhere,"
-        "row_tables,row_ranks q:dead_count p:dead q:width p:documents,scores,found,sums,clause,rest,values,keys"
+        "q:count p:ranks,by_rank q:dead_count p:dead,sums,clause,rest,values,keys q:few b:rows,clauses "
+        "q:topic_count b:topics,excluded q:width p:documents,scores,found"
     )
-
-
-def _ends(pieces: Iterable[Sequence[Any]]) -> Int64s:
-    return np.array(list(accumulate(map(len, pieces))), np.int64)
 
 
 class Workspace:
-    """The arrays of a batch whose lengths depend only on the number of documents, for the next batch too."""
+    """The arrays of a segment that each batch uses: for one batch at a time.
 
-    def __init__(self, count: int) -> None:
-        self.arrays: dict[str, NDArray[Any]] = {
-            "sums": np.zeros(count),
-            "clause": np.zeros(count),
-            "rest": np.zeros(count),
-            "values": np.empty(count, np.float32),
-            "keys": np.empty(2 * count, np.uint64),
+    `ranks` is the rank of each document in the order of ids, and `by_rank` is the inverse. `dead` documents never
+    match.
+    """
+
+    def __init__(self, ranks: Numbers, by_rank: Numbers, dead: Numbers | None = None) -> None:
+        self.count = len(ranks)
+        padded = -(-self.count // STRIDE) * STRIDE
+        dead = np.empty(0, np.int32) if dead is None else dead
+        arrays: dict[str, NDArray[Any]] = {
+            "ranks": np.ascontiguousarray(ranks, np.int32),
+            "by_rank": np.ascontiguousarray(by_rank, np.int32),
+            "dead": np.ascontiguousarray(dead, np.int32),
+            "sums": np.zeros(padded),
+            "clause": np.zeros(self.count),
+            "rest": np.zeros(self.count),
+            "values": np.empty(padded, np.float32),
+            "keys": np.empty(2 * padded, np.uint64),
         }
+        self._kept_alive = arrays
+        addresses = {name: array.ctypes.data for name, array in arrays.items()}
+        self.batch = _Batch(count=self.count, dead_count=len(dead), **addresses)
 
 
 def best_of_batch(
-    functions: ctypes.CDLL,
-    tables: Sequence[PostingsTable],
-    topics: Sequence[BatchTopic],
-    ranks: Numbers,
-    by_rank: Numbers,
-    few: int,
-    dead: Numbers | None = None,
-    workspace: Workspace | None = None,
+    functions: ctypes.CDLL, topics: Sequence[BatchTopic], workspace: Workspace, few: int
 ) -> list[Ranking | None]:
     """Return the ranking of each topic; None for a topic whose scores exceed float32.
 
-    `ranks` is the rank of each document in the order of ids, and `by_rank` is the inverse. A rounded sum of at most
-    `few` postings is added before common rows, see `queries.scores`. `dead` documents never match. The arrays of a
-    `workspace` are undefined after an error.
+    A rounded sum of at most `few` postings is added before common rows, see `queries.scores`. The caller keeps the rows
+    alive. After an error, the workspace is undefined.
     """
-    count = len(ranks)
-    workspace = workspace or Workspace(count)
-    width = min(max((topic.size for topic in topics), default=0), count)
-    clauses = [clause for topic in topics for clause in topic.clauses]
-    rows = [row for clause in clauses for row in clause.rows]
-    row_ranks = [rank for _table, ranks_of_table in rows for rank in ranks_of_table]
-    row_tables = [table for table, ranks_of_table in rows for _rank in ranks_of_table]
-    row_counts = [sum([len(ranks_of_table) for _table, ranks_of_table in clause.rows]) for clause in clauses]
-    kept_alive = [
-        (
-            np.ascontiguousarray(table.documents, np.int32),
-            np.ascontiguousarray(table.scores, np.float32),
-            np.ascontiguousarray(table.starts, np.int64),
-            table.frequencies,
-            table.common,
-        )
-        for table in tables
-    ]
-    addressed = (_Table * len(tables))(
-        *(
-            _Table(
-                documents.ctypes.data,
-                scores.ctypes.data,
-                starts.ctypes.data,
-                None if frequencies is None else frequencies.ctypes.data,
-                len(starts) - 1,
-                len(documents),
-                common,
-            )
-            for documents, scores, starts, frequencies, common in kept_alive
-        )
+    width = min(max((topic.size for topic in topics), default=0), workspace.count)
+    clauses, packed_topics, excluded = [], [], array("q")
+    row_end = 0
+    for topic in topics:
+        for clause in topic.clauses:
+            row_end += len(clause.rows) // ROW.size
+            clauses.append(_CLAUSE_OF_BATCH.pack(row_end, clause.is_rounded, *clause.elsewhere))
+        excluded.extend(topic.excluded)
+        sizes = len(clauses), len(excluded), topic.size
+        packed_topics.append(_TOPIC.pack(*sizes, topic.all_match, topic.tie_breaker))
+    documents = np.empty((len(topics), width), np.int32)
+    scores = np.empty((len(topics), width), np.float32)
+    found = np.empty(len(topics), np.int64)
+    batch = workspace.batch
+    batch.few, batch.topic_count, batch.width = few, len(topics), width
+    batch.rows = b"".join([clause.rows for topic in topics for clause in topic.clauses])
+    batch.clauses, batch.topics, batch.excluded = (
+        b"".join(clauses),
+        b"".join(packed_topics),
+        excluded.tobytes(),
     )
-    arrays: dict[str, NDArray[Any]] = {
-        "ranks": np.ascontiguousarray(ranks, np.int32),
-        "by_rank": np.ascontiguousarray(by_rank, np.int32),
-        "clause_ends": _ends(topic.clauses for topic in topics),
-        "excluded_ends": _ends(topic.excluded for topic in topics),
-        "excluded": np.array([document for topic in topics for document in topic.excluded], np.int64),
-        "all_match": np.array([topic.all_match for topic in topics], np.uint8),
-        "tie_breakers": np.array([topic.tie_breaker for topic in topics], np.float64),
-        "sizes": np.array([topic.size for topic in topics], np.int64),
-        "row_ends": np.array(list(accumulate(row_counts)), np.int64),
-        "rounded": np.array([clause.rounded for clause in clauses], np.uint8),
-        "row_tables": np.array(row_tables, np.int32),
-        "row_ranks": np.array(row_ranks, np.int32),
-        "documents": np.empty((len(topics), width), np.int32),
-        "scores": np.empty((len(topics), width), np.float32),
-        "found": np.empty(len(topics), np.int64),
-        **workspace.arrays,
-    }
-    if clauses and clauses[0].elsewhere is not None:
-        arrays["elsewhere"] = np.array([clause.elsewhere for clause in clauses], np.int64)
-    if dead is not None:
-        arrays["dead"] = np.ascontiguousarray(dead, np.int32)
-    batch = _Batch(
-        count=count,
-        few=few,
-        table_count=len(tables),
-        topic_count=len(topics),
-        width=width,
-        dead_count=0 if dead is None else len(dead),
-        tables=ctypes.addressof(addressed),
-        **{name: array.ctypes.data for name, array in arrays.items()},
-    )
+    batch.documents, batch.scores = documents.ctypes.data, scores.ctypes.data
+    batch.found = found.ctypes.data
     if functions.searchapp_best(ctypes.byref(batch)):
         raise IndexError("the postings of a term are not those of documents")
-    results = zip(arrays["documents"], arrays["scores"], arrays["found"].tolist(), strict=True)
+    results = zip(documents, scores, found.tolist(), strict=True)
     return [None if size < 0 else (documents[:size], scores[:size]) for documents, scores, size in results]
 
 
-class _Tables:
-    def __init__(self, rows: ScoreRows) -> None:
+class _BatchRows:
+    """The rows of the clauses of a batch, which it keeps alive."""
+
+    def __init__(self, rows: ScoreRows, clauses: Iterable[FlatClause]) -> None:
         self._rows = rows
         self._reader = rows.reader
-        self._of_fields: dict[tuple[str, float], int] = {}
-        self._of_rows: dict[int, tuple[ScoreRow, int]] = {}
-        self.tables: list[PostingsTable] = []
-        self.row_postings = 0  # postings of the tables of single rows
-        self.are_positive = True
-
-    def add_fields(self, clauses: Iterable[FlatClause]) -> None:
-        """Add the fields with many requested terms; single rows take less time for the others."""
+        self._fields: dict[tuple[str, float], FieldRows] = {}
+        self._single: dict[int, ScoreRow] = {}
+        self.postings = 0  # of the single rows
         field_terms: defaultdict[tuple[str, float], list[tuple[str, ...]]] = defaultdict(list)
         for clause in clauses:
             if clause.leaf is None:
                 field_terms[clause.key].append(clause.terms)
-        common = most_of_a_rare_term(self._reader.whole_count)
         for (name, factor), terms in field_terms.items():
-            row = self._rows.field_row(name, chain.from_iterable(terms), np.float32(factor))
-            if row is not None:
-                field = self._reader.fields[name]
-                frequencies = field.document_frequencies if self._reader.is_part else None
-                table = PostingsTable(row.documents, row.scores, field.starts, common, frequencies)
-                self._of_fields[name, factor] = self._add(row, table)
+            # The rows of a whole field take less time for many terms.
+            field_rows = rows.field_rows(name, chain.from_iterable(terms), np.float32(factor))
+            if field_rows is not None:
+                self._fields[name, factor] = field_rows
+
+    @property
+    def are_positive(self) -> bool:
+        return all(row.positive for row in chain(self._fields.values(), self._single.values()))
 
     def clause(self, clause: FlatClause) -> BatchClause:
-        rows: list[tuple[int, Sequence[int]]]
-        if clause.leaf is not None:
-            rows = [self._of_row(clause.leaf.row(self._rows, clause.boost))]
-        elif clause.key in self._of_fields:
+        field_rows = None if clause.leaf is not None else self._fields.get(clause.key)
+        if field_rows is not None:
             ranks = self._reader.fields[clause.field].ranks(clause.terms)
-            rows = [(self._of_fields[clause.key], ranks)]
+            packed = field_rows.packed_rows[ranks].tobytes()
         else:
-            field = self._reader.fields[clause.field]
-            terms = [term for term in clause.terms if field.rank(term) is not None]
-            rows = list(map(self._of_row, self._rows.of_terms(clause.field, terms, clause.boost)))
-        elsewhere = clause.elsewhere(self._reader) if self._reader.is_part else None
-        return BatchClause(rows, clause.rounded, elsewhere)
+            packed = b"".join([self._kept(row).packed for row in self._single_rows(clause)])
+        elsewhere = clause.elsewhere(self._reader) if self._reader.is_part else (0, 0)
+        return BatchClause(packed, clause.rounded, elsewhere)
 
-    def _of_row(self, row: ScoreRow) -> tuple[int, Sequence[int]]:
-        if id(row.scores) not in self._of_rows:
-            self._of_rows[id(row.scores)] = row, self._add(row, PostingsTable.of_row(row))
-            self.row_postings += len(row.documents)
-        return self._of_rows[id(row.scores)][1], (0,)
+    def _single_rows(self, clause: FlatClause) -> Sequence[ScoreRow]:
+        if clause.leaf is not None:
+            return [clause.leaf.row(self._rows, clause.boost)]
+        field = self._reader.fields[clause.field]
+        terms = [term for term in clause.terms if field.rank(term) is not None]
+        return self._rows.of_terms(clause.field, terms, clause.boost)
 
-    def _add(self, row: ScoreRow, table: PostingsTable) -> int:
-        self.are_positive &= row.positive
-        self.tables.append(table)
-        return len(self.tables) - 1
+    def _kept(self, row: ScoreRow) -> ScoreRow:
+        if id(row) not in self._single:
+            self._single[id(row)] = row
+            self.postings += len(row.documents)
+        return row
 
 
 def search_batch(
@@ -361,32 +298,22 @@ def search_batch(
         and (query := FlatQuery.of(request.query)) is not None
         and not query.optional
     }
-    tables = _Tables(rows)
-    tables.add_fields(chain.from_iterable(query.clauses for query in flat.values()))
+    batch_rows = _BatchRows(rows, chain.from_iterable(query.clauses for query in flat.values()))
     topics: dict[int, BatchTopic] = {}
     for index, query in flat.items():
-        if tables.row_postings > MOST_ROW_POSTINGS:
+        if batch_rows.postings > MOST_ROW_POSTINGS:
             break
-        frame = requests[index].frame
         excluded = chain.from_iterable(leaf.documents(reader).tolist() for leaf in query.excluded)
-        clauses = [tables.clause(clause) for clause in query.clauses]
-        topics[index] = BatchTopic(clauses, frame.end, query.all_match, query.tie_breaker, list(excluded))
-    if not topics or not tables.are_positive:  # a document with the score 0 may match or not
+        clauses = list(map(batch_rows.clause, query.clauses))
+        size = requests[index].frame.end
+        topics[index] = BatchTopic(clauses, size, query.all_match, query.tie_breaker, list(excluded))
+    if not topics or not batch_rows.are_positive:  # a document with the score 0 may match or not
         return unanswered
     try:
         workspace = workspaces.pop()
     except IndexError:
-        workspace = Workspace(reader.count)
-    rankings = best_of_batch(
-        library,
-        tables.tables,
-        list(topics.values()),
-        reader.ranks,
-        reader.by_rank,
-        FEW,
-        reader.dead,
-        workspace,
-    )
+        workspace = Workspace(reader.ranks, reader.by_rank, reader.dead)
+    rankings = best_of_batch(library, list(topics.values()), workspace, FEW)
     workspaces.append(workspace)
     for index, ranking in zip(topics, rankings, strict=True):
         if ranking is not None:

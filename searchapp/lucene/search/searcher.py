@@ -194,6 +194,8 @@ class SegmentSearcher:
             for index, ranking in zip(indices, batch, strict=True):
                 rankings[index] = ranking
         unanswered = rankings.count(None)
+        if not unanswered:
+            return rankings, pruned, len(requests)
         with suppress(Refused), FiniteScores():
             self._prepare_rows(
                 request.query for request, ranking in zip(requests, rankings, strict=True) if ranking is None
