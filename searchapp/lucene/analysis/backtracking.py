@@ -3,18 +3,18 @@ r"""An upper bound of the time for which `re` backtracks, from the syntax tree o
 A search tries every way to match a part of the text. Loops multiply these ways only if a later one can take characters
 from an earlier one, as in `\s*-?\s*`, but not in `[a-z]+\s*=`. With d such loops, a search of n characters takes time
 in n^(d + 2) (Weber and Seidl 1991, On the degree of ambiguity of finite automata). A repeated expression takes
-exponential time unless the next character always decides how to continue. Sets of characters are supersets here, with
-one element for everything beyond ASCII, so that the bound may be too high, but not too low.
+exponential time unless the next character always decides how to continue. Sets of characters are supersets
+(`syntax_tree`), so that the bound may be too high, but not too low.
 """
 
 from __future__ import annotations
 
-import importlib
 import math
-import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
+
+from searchapp.lucene.analysis.syntax_tree import ALL, Items, SyntaxTree
 
 ALWAYS_SHORT: Final = sys.maxsize
 
@@ -23,10 +23,6 @@ _LONGEST: Final = {0: 20_000, 1: 2_000, 2: 400}
 _MOST_OPTIONS: Final = 15  # time doubles with each consecutive quantifier `?`
 _FEW: Final = 20  # a quantifier with a greater bound counts as unbounded
 
-_OTHER: Final = 1 << 128  # a bit for each ASCII character, and one for all others
-_ALL: Final = (_OTHER << 1) - 1
-
-_Items = Iterable[tuple[Any, Any]]  # operations of the parser with their arguments
 _Live = frozenset[int]  # the sets of earlier loops that may still give characters to a later loop
 
 
@@ -43,10 +39,8 @@ class _Cost(NamedTuple):
 
 def longest_text(source: str, flags: int) -> int:
     """Return the maximum length of a text that `re` searches with the pattern within seconds."""
-    # The parser is not public, but `re` and `regex` offer no other access to the syntax tree.
-    items = importlib.import_module("re._parser").parse(source, flags)
-    ignores_case = bool(flags & re.IGNORECASE) or "(?i:" in source
-    _, cost = _Analysis(ignores_case=ignores_case).sequence(items, frozenset())
+    tree = SyntaxTree.of(source, flags)
+    _, cost = _Analysis(tree).sequence(tree.items, frozenset())
     if cost.options > _MOST_OPTIONS or cost.degree > max(_LONGEST):
         return 0
     return _LONGEST[int(cost.degree)] if cost.has_loops else ALWAYS_SHORT
@@ -57,10 +51,10 @@ class _Undecided(Exception):
 
 
 class _Analysis:
-    def __init__(self, *, ignores_case: bool) -> None:
-        self._ignores_case = ignores_case
+    def __init__(self, tree: SyntaxTree) -> None:
+        self._characters = tree.characters
 
-    def sequence(self, items: _Items, live: _Live) -> tuple[_Live, _Cost]:
+    def sequence(self, items: Items, live: _Live) -> tuple[_Live, _Cost]:
         """Return the loops that may give characters to what follows the items, and the cost of the items."""
         cost = _Cost()
         for operation, argument in items:
@@ -143,10 +137,10 @@ class _Analysis:
                     begin = self._first(repeated, following | (begin if most > 1 else 0))
                     following = begin | (following if fewest == 0 else 0)
                 case "GROUPREF":
-                    following = _ALL
+                    following = ALL
         return following
 
-    def _all(self, items: _Items) -> int:
+    def _all(self, items: Items) -> int:
         """Return all characters that the items may take."""
         characters = 0
         for operation, argument in items:
@@ -162,52 +156,5 @@ class _Analysis:
                     for alternative in argument[1]:
                         characters |= self._all(alternative)
                 case "GROUPREF":
-                    characters = _ALL
+                    characters = ALL
         return characters
-
-    def _characters(self, operation: str, argument: Any) -> int | None:
-        """Return the characters that an element of one character matches; None for another element."""
-        match operation:
-            case "LITERAL":
-                return self._with_cases(_range(argument, argument))
-            case "NOT_LITERAL":
-                return _ALL & ~_range(argument, argument) | _OTHER
-            case "ANY":
-                return _ALL
-            case "IN":
-                is_negative = str(argument[0][0]) == "NEGATE"
-                characters = 0
-                for kind, value in argument[is_negative:]:
-                    match str(kind):
-                        case "LITERAL":
-                            characters |= _range(value, value)
-                        case "RANGE":
-                            characters |= _range(*value)
-                        case "CATEGORY":
-                            characters |= _CATEGORIES[str(value)]
-                return _ALL & ~characters | _OTHER if is_negative else self._with_cases(characters)
-        return None
-
-    def _with_cases(self, characters: int) -> int:
-        if not self._ignores_case:
-            return characters
-        letters = (characters >> ord("A") | characters >> ord("a")) & ((1 << 26) - 1)
-        return characters | letters << ord("A") | letters << ord("a")
-
-
-def _range(low: int, high: int) -> int:
-    last = min(high, 128)
-    return (1 << last + 1) - (1 << min(low, 128))
-
-
-_DIGIT: Final = _range(ord("0"), ord("9"))
-_SPACE: Final = _range(ord("\t"), ord("\r")) | _range(ord(" "), ord(" "))
-_WORD: Final = _DIGIT | _range(ord("A"), ord("Z")) | _range(ord("a"), ord("z")) | _range(ord("_"), ord("_"))
-_CATEGORIES: Final = {  # under `re.ASCII`
-    "CATEGORY_DIGIT": _DIGIT,
-    "CATEGORY_NOT_DIGIT": _ALL & ~_DIGIT,
-    "CATEGORY_SPACE": _SPACE,
-    "CATEGORY_NOT_SPACE": _ALL & ~_SPACE,
-    "CATEGORY_WORD": _WORD,
-    "CATEGORY_NOT_WORD": _ALL & ~_WORD,
-}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, compress
 from typing import Any
 
@@ -36,7 +36,7 @@ NUMBERED_CHARACTERS = 20_000_000
 
 _UNKNOWN, _REMOVED = -2, -1
 
-_TEXTS = struct.Struct("=10q")  # `Texts` of native/tokens.c
+_TEXTS = struct.Struct("=11q")  # `Texts` of native/tokens.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +84,8 @@ class BulkAnalysis:
     @property
     def is_compiled(self) -> bool:
         """Whether compiled code divides most texts, so that other processes would hardly save time."""
-        return (
-            not self.char_filters and self.tokenizer.ascii_rule is not None and native.library() is not None
-        )
+        rule = self.tokenizer.ascii_rule
+        return not (self.char_filters or rule is None or rule.following) and native.library() is not None
 
     def tokens(self, texts: Sequence[str]) -> BulkTokens | None:
         """Return the tokens of texts; None if a text must be analyzed separately."""
@@ -119,6 +118,20 @@ class _TermNumbers(dict[str, int]):
         return number
 
 
+class _PieceTerms(dict[str, list[int]]):
+    """The numbers of the terms of each piece of a text, see `AsciiRule`."""
+
+    def __init__(self, terms: _TermNumbers, tokenizer: Tokenizer) -> None:
+        self._numbers = terms
+        self._tokenizer = tokenizer
+        self.characters = 0
+
+    def __missing__(self, piece: str) -> list[int]:
+        self[piece] = numbers = list(map(self._numbers.__getitem__, self._tokenizer.terms(piece)))
+        self.characters += len(piece)
+        return numbers
+
+
 class BulkWork:
     """Results of an index's analyzers for the current texts."""
 
@@ -128,6 +141,7 @@ class BulkWork:
 
     def _forget(self) -> None:
         self.terms = _TermNumbers()
+        self._pieces: dict[Tokenizer, _PieceTerms] = {}
         self._outcomes: dict[tuple[TermFilter, ...], Int32s] = {}
         self._grams: dict[NGramFilter, dict[int, list[int]]] = {}
 
@@ -139,7 +153,11 @@ class BulkWork:
     def take(self, texts: Sequence[str]) -> None:
         if texts == self._texts:
             return
-        if len(self.terms) > NUMBERED_TERMS or self.terms.characters > NUMBERED_CHARACTERS:
+        remembered: tuple[_TermNumbers | _PieceTerms, ...] = self.terms, *self._pieces.values()
+        if (
+            sum(map(len, remembered)) > NUMBERED_TERMS
+            or sum(terms.characters for terms in remembered) > NUMBERED_CHARACTERS
+        ):
             self._forget()
         self._start(list(texts))
 
@@ -161,7 +179,7 @@ class BulkWork:
         library, rule = native.library(), tokenizer.ascii_rule
         if library is None or rule is None:
             return self._python_tokens(texts, tokenizer)
-        if all(map(str.isascii, texts)) or rule.classes[ord(" ")]:
+        if all(map(str.isascii, texts)) or rule.has_spaces:
             return self._mixed_tokens(library, texts, tokenizer, rule)
         words: list[str] = []  # no token contains a space, so only words that are not ASCII need Python
         sizes: list[int] = []
@@ -207,18 +225,26 @@ class BulkWork:
         text = "".join(texts)
         encoded = text.encode("ascii")
         ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
-        most = (len(encoded) + len(texts)) // 2 + 1  # tokens of a text are not adjacent
+        # Tokens of a text are not adjacent; pieces may be.
+        most = len(encoded) + 1 if rule.following else (len(encoded) + len(texts)) // 2 + 1
         slots = np.full(1 << most.bit_length(), -1, np.int32)
         terms, counts = np.empty(most, np.int32), np.empty(len(texts), np.int32)
         spans = np.empty((most, 2), np.int64)
         request = _TEXTS.pack(
-            *(_address(encoded), ends.ctypes.data, len(texts), _address(rule.classes), rule.limit),
+            *(_address(encoded), ends.ctypes.data, len(texts), _address(rule.classes)),
+            *(_address(rule.following) if rule.following else 0, rule.limit),
             *(len(slots), slots.ctypes.data, counts.ctypes.data, terms.ctypes.data, spans.ctypes.data),
         )
         found = library.searchapp_tokens(request)
-        distinct = [tokenizer.normalize(text[begin:end]) for begin, end in spans[:found].tolist()]
-        numbers = np.fromiter(map(self.terms.__getitem__, distinct), np.int32, found)
-        return numbers[terms[: int(counts.clip(min=0).sum())]], counts
+        terms = terms[: int(counts.clip(min=0).sum())]
+        distinct = [text[begin:end] for begin, end in spans[:found].tolist()]
+        if rule.following:
+            if tokenizer not in self._pieces:
+                self._pieces[tokenizer] = _PieceTerms(self.terms, tokenizer)
+            numbers, sizes = _expanded(map(self._pieces[tokenizer].__getitem__, distinct), terms)
+            return numbers, _sums(sizes, counts)
+        normalized = map(tokenizer.normalize, distinct)
+        return np.fromiter(map(self.terms.__getitem__, normalized), np.int32, found)[terms], counts
 
     def filtered(self, tokens: BulkTokens, filters: tuple[TermFilter, ...]) -> BulkTokens:
         if not filters:
@@ -238,17 +264,13 @@ class BulkWork:
         for number in numbers:
             if number not in known:
                 known[number] = list(map(self.terms.__getitem__, filter_.grams(self.terms.texts[number])))
-        of_terms = list(map(known.__getitem__, numbers))
-        sizes = np.fromiter(map(len, of_terms), np.int32, len(of_terms))
-        grams = np.fromiter(chain.from_iterable(of_terms), np.int32, int(sizes.sum()))
-        repeats = sizes[places]
-        first_grams = (np.cumsum(sizes) - sizes)[places]
+        grams, sizes = _expanded(map(known.__getitem__, numbers), places)
         return BulkTokens(
             self.terms.texts,
-            grams[np.repeat(first_grams, repeats) + _positions(repeats)],
-            np.repeat(tokens.positions, repeats),
-            _sums(repeats, tokens.counts),
-            _sums(repeats > 0, tokens.counts),
+            grams,
+            np.repeat(tokens.positions, sizes),
+            _sums(sizes, tokens.counts),
+            _sums(sizes > 0, tokens.counts),
         )
 
     def _outcomes_of(self, filters: tuple[TermFilter, ...], terms: Int32s) -> Int32s:
@@ -268,6 +290,15 @@ class BulkWork:
 def _address(content: bytes) -> int:
     """Return the address of the content, which the caller must keep."""
     return ctypes.cast(ctypes.c_char_p(content), ctypes.c_void_p).value or 0
+
+
+def _expanded(parts: Iterable[list[int]], places: NDArray[Any]) -> tuple[Int32s, Int32s]:
+    """Return the numbers of the parts at these places, one after the other, and the number of each."""
+    parts = list(parts)
+    part_sizes = np.fromiter(map(len, parts), np.int32, len(parts))
+    numbers = np.fromiter(chain.from_iterable(parts), np.int32, int(part_sizes.sum()))
+    sizes, firsts = part_sizes[places], (np.cumsum(part_sizes) - part_sizes)[places]
+    return numbers[np.repeat(firsts, sizes) + _positions(sizes)], sizes
 
 
 def _with_own_vocabulary(tokens: BulkTokens) -> BulkTokens:

@@ -13,6 +13,7 @@ from functools import cache, cached_property, partial
 from itertools import islice
 from typing import Any, cast
 
+from searchapp.lucene.analysis.adjacency import Adjacency, adjacency, is_run
 from searchapp.lucene.analysis.backtracking import ALWAYS_SHORT, longest_text
 from searchapp.lucene.analysis.characters import (
     category_set,
@@ -256,6 +257,16 @@ class JavaRegex:
     def _quick(self) -> re.Pattern[str]:
         source = self._source.replace(WORD_BOUNDARY, r"(?:\b)").replace(NOT_BOUNDARY, r"(?:\B|\A\Z)")
         return re.compile(source.replace(BEHIND, ""), self._flags)
+
+    @cached_property
+    def adjacency(self) -> Adjacency | None:
+        """Which characters a search of ASCII text can read one after the other; None if that does not limit it."""
+        return adjacency(self._quick.pattern, self._flags)
+
+    @cached_property
+    def is_run(self) -> bool:
+        """Whether the matches are the longest runs of characters of one kind."""
+        return is_run(self._quick.pattern, self._flags)
 
     @cached_property
     def _longest(self) -> int:

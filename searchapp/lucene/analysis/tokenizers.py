@@ -7,6 +7,7 @@ own position.
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -28,6 +29,7 @@ from searchapp.lucene.analysis.characters import (
 from searchapp.lucene.analysis.java_pattern import JavaRegex
 from searchapp.lucene.analysis.java_regex import compile_java
 from searchapp.lucene.analysis.options import JAVA_WHITESPACE, TRIMMED, Options
+from searchapp.lucene.analysis.syntax_tree import ASCII
 
 Spans = list[tuple[int, int]]
 
@@ -36,13 +38,15 @@ LETTER, DIGIT, CONNECTOR, IN_WORD, IN_NUMBER = (1 << bit for bit in range(5))
 
 
 class AsciiRule(NamedTuple):
-    """The classes of the ASCII characters as bits, see native/tokens.c, and the maximum length of a token.
+    """The rule by which compiled code divides ASCII texts into tokens, which `Tokenizer.normalize` changes.
 
-    `Tokenizer.normalize` changes the tokens.
+    With `following`, it divides them into pieces, of which `Tokenizer.terms` makes the tokens.
     """
 
-    classes: bytes
-    limit: int
+    classes: bytes  # of each character, as bits, see native/tokens.c
+    limit: int = sys.maxsize  # the maximum length of a token
+    following: bytes | None = None  # a bit for each pair of characters that may be adjacent in a piece
+    has_spaces: bool = False  # whether a token may contain a space, or a piece next to any character
 
 
 class Tokenizer:
@@ -98,8 +102,7 @@ class RunTokenizer(Tokenizer):
 
     @cached_property
     def ascii_rule(self) -> AsciiRule:
-        is_in_token = (self._pattern.match(chr(code)) for code in range(128))
-        return AsciiRule(bytes(LETTER if found else 0 for found in is_in_token), self._limit // 2)
+        return _rule_of_runs(self._pattern.match, self._limit // 2)
 
     def terms(self, text: str) -> list[str]:
         terms: list[str] = self._pattern.findall(text)
@@ -132,6 +135,19 @@ class MatchTokenizer(Tokenizer):
         self._group = group
         self.leaves_halves = pattern.leaves_halves
 
+    @cached_property
+    def ascii_rule(self) -> AsciiRule | None:
+        if self._pattern.is_run and self._group == 0:
+            return _rule_of_runs(self._pattern.match)
+        pairs = self._pattern.adjacency
+        if pairs is None:
+            return None
+        return AsciiRule(
+            bytes(LETTER if pairs.first >> code & 1 else 0 for code in range(128)),
+            following=b"".join((pairs.following[code] & ASCII).to_bytes(16, "little") for code in range(128)),
+            has_spaces=any(characters >> ord(" ") & 1 for characters in (pairs.first, *pairs.following)),
+        )
+
     def terms(self, text: str) -> list[str]:
         return (
             super().terms(text) if self._pattern.splits(text) else self._pattern.find_texts(text, self._group)
@@ -149,6 +165,10 @@ class SplitTokenizer(Tokenizer):
     def __init__(self, pattern: JavaRegex) -> None:
         self._pattern = pattern
         self.leaves_halves = pattern.leaves_halves
+
+    @cached_property
+    def ascii_rule(self) -> AsciiRule | None:
+        return _rule_of_runs(lambda char: not self._pattern.match(char)) if self._pattern.is_run else None
 
     def cut(self, text: str) -> tuple[str, Spans]:
         text, matches = self._pattern.find_in_units(text)
@@ -246,6 +266,12 @@ class PathTokenizer(Tokenizer):
 
     def terms(self, text: str) -> list[str]:
         return [self.normalize(term) for term in super().terms(text)]
+
+
+def _rule_of_runs(is_in_token: Callable[[str], object], limit: int = sys.maxsize) -> AsciiRule:
+    """Return the rule of tokens that are runs of characters of one kind."""
+    classes = bytes(LETTER if is_in_token(chr(code)) else 0 for code in range(128))
+    return AsciiRule(classes, limit, has_spaces=classes[ord(" ")] > 0)
 
 
 def _paired_units(units: str, start: int) -> tuple[str, list[int]]:

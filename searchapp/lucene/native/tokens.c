@@ -17,6 +17,7 @@ typedef struct {
     const int64_t *ends; /* per text */
     int64_t count;
     const uint8_t *classes; /* 128 elements */
+    const uint64_t (*following)[2]; /* per character, a bit for each one that continues a token after it; NULL: by classes */
     int64_t limit; /* the maximum length of a token */
     int64_t slot_count; /* a power of 2, more than the number of tokens */
     int32_t *slots; /* a hash table of the numbers of terms; -1 at first */
@@ -28,6 +29,14 @@ typedef struct {
 /* Return the end of the token that begins at `at`, and the classes of its characters. */
 static int64_t end_of(const Texts *texts, int64_t at, int64_t end, int *found)
 {
+    if (texts->following) {
+        *found = LETTER;
+        for (at++; at < end; at++) {
+            uint8_t next = texts->text[at];
+            if (!(texts->following[texts->text[at - 1]][next >> 6] >> (next & 63) & 1)) break;
+        }
+        return at;
+    }
     int before = texts->classes[texts->text[at++]];
     *found = before;
     for (; at < end; at++) {
