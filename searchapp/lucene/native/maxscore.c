@@ -310,11 +310,15 @@ static int seed(Search *search)
     return DONE;
 }
 
+static int64_t begin_of(const Query *query, int64_t sum)
+{
+    return sum ? query->sums[sum - 1].end : 0;
+}
+
 /* Append the rare or common clauses of a sum to the current group, in the order of the query. */
 static int64_t append(Search *search, int64_t sum, int64_t end_of_order, int takes_rare, int takes_common)
 {
-    int64_t number = sum ? search->query->sum_ends[sum - 1] : 0;
-    for (; number < search->query->sum_ends[sum]; number++) {
+    for (int64_t number = begin_of(search->query, sum); number < search->query->sums[sum].end; number++) {
         int is_common = search->query->clauses[number].frequency > search->query->common;
         if (is_common ? takes_common : takes_rare) search->order[end_of_order++] = search->places[number];
     }
@@ -334,15 +338,13 @@ typedef enum { JOINED, SHORT, APART } Kind;
 static Kind kind_of(const Search *search, int64_t sum)
 {
     const Query *query = search->query;
-    int64_t begin = sum ? query->sum_ends[sum - 1] : 0, end = query->sum_ends[sum];
-    int64_t terms = query->terms_elsewhere ? query->terms_elsewhere[sum] : 0;
-    int64_t postings = query->postings_elsewhere ? query->postings_elsewhere[sum] : 0;
+    int64_t terms = query->sums[sum].elsewhere[0], postings = query->sums[sum].elsewhere[1];
     if (query->tie_breaker >= 0) return APART;
-    for (int64_t number = begin; number < end; number++) {
+    for (int64_t number = begin_of(query, sum); number < query->sums[sum].end; number++) {
         terms += query->clauses[number].frequency > 0;
         postings += query->clauses[number].frequency;
     }
-    if (!query->sum_rounded[sum] || terms < 2) return JOINED;
+    if (!query->sums[sum].is_rounded || terms < 2) return JOINED;
     return postings <= query->few ? SHORT : APART;
 }
 

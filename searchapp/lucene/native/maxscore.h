@@ -38,6 +38,13 @@ typedef struct {
 
 enum { MARKED = 64 };
 
+/* Clauses whose scores are added: `FlatClause` in search/compiled.py. */
+typedef struct {
+    int64_t end; /* of its clauses */
+    int64_t is_rounded; /* whether it is rounded before the addition of other sums */
+    int64_t elsewhere[2]; /* number and document frequencies of terms that occur only in other segments */
+} Sum;
+
 /* A query, and its result. */
 typedef struct {
     int64_t count; /* documents of the segment */
@@ -49,11 +56,8 @@ typedef struct {
     int64_t clause_count;
     const Clause *clauses;
     const Marks *const *marks; /* per clause: its bitmap, or NULL */
-    int64_t sum_count; /* a query consists of sums of clauses: `FlatClause` in search/compiled.py */
-    const int64_t *sum_ends; /* per sum: the end of its clauses */
-    const int64_t *sum_rounded; /* per sum: whether it is rounded before the addition */
-    /* Per sum: the number of terms that occur only in other segments, and their document frequencies; or NULL. */
-    const int64_t *terms_elsewhere, *postings_elsewhere;
+    int64_t sum_count;
+    const Sum *sums;
     int64_t has_optional; /* whether the last sum only adds to the scores of documents that match another sum */
     double tie_breaker; /* negative for the sum of these sums, otherwise for their maximum */
     int64_t excluded_count;
@@ -257,7 +261,7 @@ static int is_excluded(const Search *search, int32_t document)
 static void take(Search *search, int32_t document, int64_t first)
 {
     const Query *query = search->query;
-    int64_t required = query->has_optional ? query->sum_ends[query->sum_count - 2] : query->clause_count;
+    int64_t required = query->has_optional ? query->sums[query->sum_count - 2].end : query->clause_count;
     int matches = 0;
     for (int64_t number = 0; number < query->clause_count; number++) {
         uint32_t frequency = frequency_in(search, number, document);

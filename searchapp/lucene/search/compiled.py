@@ -19,7 +19,7 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
-from itertools import accumulate, chain
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -140,7 +140,11 @@ MOST_ROW_POSTINGS = 1 << 22  # of the rows of single terms, which a batch keeps 
 
 STRIDE = 64  # of kernels.c
 
-_CLAUSE_OF_BATCH, _TOPIC = struct.Struct("=4q"), struct.Struct("=4qd")  # `Clause` and `Topic` of kernels.c
+_TOPIC = struct.Struct("=4qd")  # of kernels.c
+
+# `Clause` of kernels.c and `Sum` of maxscore.h: the end of its rows or clauses, whether the sum of these is rounded,
+# and `FlatClause.elsewhere`.
+_SUM = struct.Struct("=4q")
 
 
 class BatchClause(NamedTuple):
@@ -210,7 +214,7 @@ def best_of_batch(
     for topic in topics:
         for clause in topic.clauses:
             row_end += len(clause.rows) // ROW.size
-            clauses.append(_CLAUSE_OF_BATCH.pack(row_end, clause.is_rounded, *clause.elsewhere))
+            clauses.append(_SUM.pack(row_end, clause.is_rounded, *clause.elsewhere))
         excluded.extend(topic.excluded)
         sizes = len(clauses), len(excluded), topic.size
         packed_topics.append(_TOPIC.pack(*sizes, topic.all_match, topic.tie_breaker))
@@ -360,10 +364,6 @@ def _room_size(library: ctypes.CDLL, clauses: int, sums: int, size: int) -> int:
     return int(library.searchapp_room(clauses, sums, size))
 
 
-def _pack_integers(values: Iterable[int]) -> bytes:
-    return array("q", values).tobytes()
-
-
 _CLAUSE = struct.Struct("=7qd")  # the end of `Clause` of maxscore.h, after the addresses of postings
 
 
@@ -371,9 +371,8 @@ class _Query(ctypes.Structure):
     """`Query` of maxscore.h."""
 
     _fields_ = _fields(
-        "q:count p:ranks,live d:slack q:few,common,clause_count b:clauses,marks q:sum_count "
-        "b:sum_ends,sum_rounded,terms_elsewhere,postings_elsewhere q:has_optional d:tie_breaker "
-        "q:excluded_count p:excluded q:size p:room q:found p:documents,scores,looks"
+        "q:count p:ranks,live d:slack q:few,common,clause_count b:clauses,marks q:sum_count b:sums "
+        "q:has_optional d:tie_breaker q:excluded_count p:excluded q:size p:room q:found p:documents,scores,looks"
     )
 
 
@@ -550,11 +549,14 @@ class Pruner:
         )
 
     def _search(self, library: ctypes.CDLL, flat: FlatQuery, excluded: Numbers, size: int) -> Ranking | None:
-        sums = [self._bounded_terms(clause) for clause in flat.clauses]
-        optional = [True] if flat.optional else []
-        if optional:
-            sums.append([term for clause in flat.optional for term in self._bounded_terms(clause)])
-        terms = list(chain.from_iterable(sums))
+        terms, sums = [], []
+        for clause in flat.clauses:
+            terms += self._bounded_terms(clause)
+            elsewhere = clause.elsewhere(self._reader) if self._reader.is_part else (0, 0)
+            sums.append(_SUM.pack(len(terms), clause.rounded, *elsewhere))
+        if flat.optional:
+            terms += chain.from_iterable(map(self._bounded_terms, flat.optional))
+            sums.append(_SUM.pack(len(terms), True, 0, 0))
         if not all(term.is_bounded for term in terms):
             return None
         if not terms:
@@ -568,16 +570,10 @@ class Pruner:
         query.room = self._room_address
         query.clause_count = count
         query.clauses = b"".join([term.packed for term in terms])
-        query.marks = _pack_integers(marks)
+        query.marks = array("q", marks).tobytes()
         query.sum_count = len(sums)
-        query.sum_ends = _pack_integers(accumulate(map(len, sums)))
-        query.sum_rounded = _pack_integers([*[clause.rounded for clause in flat.clauses], *optional])
-        if self._reader.is_part:
-            elsewhere = [clause.elsewhere(self._reader) for clause in flat.clauses]
-            elsewhere += [(0, 0)] * len(optional)
-            query.terms_elsewhere = _pack_integers([absent for absent, _postings in elsewhere])
-            query.postings_elsewhere = _pack_integers([postings for _absent, postings in elsewhere])
-        query.has_optional = len(optional)
+        query.sums = b"".join(sums)
+        query.has_optional = bool(flat.optional)
         query.tie_breaker = flat.tie_breaker
         query.excluded_count = len(excluded)
         query.excluded = excluded.ctypes.data if len(excluded) else None
