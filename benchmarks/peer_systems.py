@@ -44,7 +44,7 @@ class Embedded(System):
     """The embedded engine; processes share a batch."""
 
     package = "searchapp"
-    modules = ("searchapp.lucene.analysis", "searchapp.engines.embedded", "searchapp.config.settings")
+    modules = ("searchapp.lucene.search.searcher", "searchapp.engines.embedded", "searchapp.config.settings")
 
     def build(self, collection: Collection) -> None:
         from searchapp.engines.base import IndexSpec
