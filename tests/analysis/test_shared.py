@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from searchapp.lucene.analysis import AnalysisRegistry, Analyzer, java_regex
 from searchapp.lucene.analysis import analyzer as shared
-from searchapp.lucene.analysis.backtracking import longest_text
+from searchapp.lucene.analysis.backtracking import search_limit
 from searchapp.lucene.analysis.java_regex import with_first_characters, with_skipping_end, with_word_trees
+from searchapp.lucene.analysis.syntax_tree import SyntaxTree
 from searchapp.lucene.analysis.token_filters import TokenStream
 
 MAPPINGS = sorted((Path(__file__).parents[2] / "index_mappings").glob("*.json"))
@@ -318,7 +319,7 @@ def test_a_lazy_loop_before_the_end_skips_to_the_same_end(
     assert list(_matches(re.compile(skipping, flags), text)) == list(
         _matches(re.compile(source, flags), text)
     )
-    assert longest_text(skipping, flags) > 0
+    assert search_limit(SyntaxTree.of(skipping, flags)).longest > 0
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
@@ -80,7 +81,34 @@ def test_a_search_that_takes_too_long_is_rejected(text: str) -> None:
     ],
 )
 def test_only_patterns_that_can_take_long_have_a_time_limit(source: str, longest: int) -> None:
-    assert pattern(source)._longest == longest
+    assert pattern(source)._limit.longest == longest
+
+
+@pytest.mark.parametrize(
+    ("source", "words", "spaces", "is_allowed"),
+    [
+        (r"\s*\{?\s*-?[0-9.]+\s*(?:em|ex)\s*", 3_000, 2, True),
+        (r"\s*\{?\s*-?[0-9.]+\s*(?:em|ex)\s*", 300, 300, False),
+        (r"[^x]*y?é*!", 1_500, 1, True),
+        (r"[^x]*y?[^y]*!", 1_500, 1, False),
+        (r"\s*a?\s*b?\s*c", 1_500, 2, True),
+        (r"\s*a?\s*b?\s*c", 3_000, 2, False),
+        (r"(a*)b\1", 1_500, 1, False),
+        (r"(?=a*b)a*c", 1_500, 1, False),
+        (r"(?:a|aa)*c", 1, 1, False),
+    ],
+)
+def test_loops_that_share_only_short_runs_need_no_time_limit(
+    source: str, words: int, spaces: int, is_allowed: bool
+) -> None:
+    text = ("aé" + " " * spaces) * words
+    compiled = pattern(source)
+    assert compiled._limit.allows(text) == is_allowed
+    if is_allowed:
+        began = time.process_time()
+        matches = [match.span() for match in compiled._quick.finditer(text)]
+        assert time.process_time() - began < 5
+        assert matches == [match.span() for match in compiled._limited.finditer(text[:100])]
 
 
 def test_random_patterns_without_a_limit_for_short_texts_never_take_exponential_time() -> None:
@@ -99,8 +127,8 @@ def test_random_patterns_without_a_limit_for_short_texts_never_take_exponential_
     kinds: Counter[bool] = Counter()
     for _ in range(400):
         compiled = pattern(f"(?:{expression(3)})[!?]")
-        kinds[compiled._longest > 0] += 1
-        if compiled._longest:
+        kinds[compiled._limit.longest > 0] += 1
+        if compiled._limit.longest:
             for word in {"".join(random.choices("abc", k=random.randrange(1, 5))) for _ in range(6)}:
                 compiled._limited.match(word * 15)  # raises `PatternTimeout` after exponential time
     assert min(kinds[True], kinds[False]) > 50, kinds

@@ -25,9 +25,8 @@ class Adjacency(NamedTuple):
     following: tuple[int, ...]  # after each ASCII character, and after any other
 
 
-def adjacency(source: str, flags: int) -> Adjacency | None:
+def adjacency(tree: SyntaxTree) -> Adjacency | None:
     """Return the adjacency of a pattern; None if a search may read other text too, or may match nothing."""
-    tree = SyntaxTree.of(source, flags)
     walk = _Walk(tree)
     try:
         last = walk.sequence(tree.items, _START)
@@ -43,9 +42,8 @@ def adjacency(source: str, flags: int) -> Adjacency | None:
     return Adjacency(first, tuple(walk.after(1 << code) for code in range(OTHER.bit_length())))
 
 
-def is_run(source: str, flags: int) -> bool:
+def is_run(tree: SyntaxTree) -> bool:
     r"""Return whether a pattern repeats characters of one kind as often as possible, such as `\W+`."""
-    tree = SyntaxTree.of(source, flags)
     match [(str(operation), argument) for operation, argument in tree.items]:
         case [("MAX_REPEAT" | "POSSESSIVE_REPEAT", (1, most, [(kind, content)]))]:
             return str(most) == "MAXREPEAT" and tree.characters(str(kind), content) is not None

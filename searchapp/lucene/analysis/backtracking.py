@@ -3,18 +3,20 @@ r"""An upper bound of the time for which `re` backtracks, from the syntax tree o
 A search tries every way to match a part of the text. Loops multiply these ways only if a later one can take characters
 from an earlier one, as in `\s*-?\s*`, but not in `[a-z]+\s*=`. With d such loops, a search of n characters takes time
 in n^(d + 2) (Weber and Seidl 1991, On the degree of ambiguity of finite automata). A repeated expression takes
-exponential time unless the next character always decides how to continue. Sets of characters are supersets
-(`syntax_tree`), so that the bound may be too high, but not too low.
+exponential time unless the next character always decides how to continue. If the characters that loops can take from
+each other are in runs of at most r characters, each of the d loops takes at most r, and the time is in n^2 r^d. Sets of
+characters are supersets (`syntax_tree`), so that the bound may be too high, but not too low.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from searchapp.lucene.analysis.syntax_tree import ALL, Items, SyntaxTree
+from searchapp.lucene.analysis.syntax_tree import ALL, Items, SyntaxTree, as_content
 
 ALWAYS_SHORT: Final = sys.maxsize
 
@@ -37,13 +39,33 @@ class _Cost(NamedTuple):
         )
 
 
-def longest_text(source: str, flags: int) -> int:
-    """Return the maximum length of a text that `re` searches with the pattern within seconds."""
-    tree = SyntaxTree.of(source, flags)
-    _, cost = _Analysis(tree).sequence(tree.items, frozenset())
+class SearchLimit(NamedTuple):
+    """The texts that `re` searches with a pattern within seconds."""
+
+    longest: int  # all of at most this length
+    degree: int = 0
+    shared: int = ALL  # the characters that loops can take from each other
+
+    def allows(self, text: str) -> bool:
+        if len(text) <= self.longest:
+            return True
+        if not self.degree or self.shared == ALL:
+            return False
+        runs = re.findall(f"[{as_content(self.shared)}]+", text)
+        longest_run = max(map(len, runs), default=1)
+        work: int = len(text) ** 2 * longest_run**self.degree
+        return work <= _LONGEST[0] ** 2
+
+
+def search_limit(tree: SyntaxTree) -> SearchLimit:
+    """Return the limit of texts that `re` searches with the pattern within seconds."""
+    analysis = _Analysis(tree)
+    _, cost = analysis.sequence(tree.items, frozenset())
     if cost.options > _MOST_OPTIONS or cost.degree > max(_LONGEST):
-        return 0
-    return _LONGEST[int(cost.degree)] if cost.has_loops else ALWAYS_SHORT
+        return SearchLimit(0)
+    if not cost.has_loops:
+        return SearchLimit(ALWAYS_SHORT)
+    return SearchLimit(_LONGEST[int(cost.degree)], int(cost.degree), analysis.shared)
 
 
 class _Undecided(Exception):
@@ -53,6 +75,7 @@ class _Undecided(Exception):
 class _Analysis:
     def __init__(self, tree: SyntaxTree) -> None:
         self._characters = tree.characters
+        self.shared = 0  # the characters that loops can take from each other
 
     def sequence(self, items: Items, live: _Live) -> tuple[_Live, _Cost]:
         """Return the loops that may give characters to what follows the items, and the cost of the items."""
@@ -74,8 +97,11 @@ class _Analysis:
                 return after & live, cost
             case "ASSERT" | "ASSERT_NOT":  # evaluated at each step
                 _, cost = self.sequence(argument[1], frozenset())
+                if cost.has_loops:
+                    self.shared = ALL
                 return live, cost._replace(degree=cost.degree + cost.has_loops)
             case "GROUPREF":  # compared at each step, in time that grows with the group
+                self.shared = ALL
                 return live, _Cost(has_loops=True, degree=1)
             case "BRANCH":
                 ends, costs = zip(*(self.sequence(items, live) for items in argument[1]), strict=True)
@@ -101,9 +127,12 @@ class _Analysis:
             return through | skipped, cost
         _, inner = self.sequence(items, frozenset())
         characters = self._all(items)
-        takes = any(loop & characters for loop in live)
+        taken = 0
+        for loop in live:
+            taken |= loop & characters
+        self.shared |= taken
         after = (through & live) | skipped | {characters}
-        return after, _Cost(has_loops=True, degree=inner.degree + takes, options=inner.options)
+        return after, _Cost(has_loops=True, degree=inner.degree + (taken > 0), options=inner.options)
 
     def _first(self, items: Sequence[Any], following: int) -> int:
         """Return the characters with which the items, or else what follows them, may begin.

@@ -237,7 +237,7 @@ class BulkWork:
         )
         found = library.searchapp_tokens(request)
         terms = terms[: int(counts.clip(min=0).sum())]
-        distinct = [text[begin:end] for begin, end in spans[:found].tolist()]
+        distinct = list(map(text.__getitem__, map(slice, *spans[:found].T.tolist())))
         if rule.following:
             if tokenizer not in self._pieces:
                 self._pieces[tokenizer] = _PieceTerms(self.terms, tokenizer)
@@ -278,7 +278,10 @@ class BulkWork:
         if len(outcomes) < len(self.terms):
             unknown = np.full(2 * len(self.terms) - len(outcomes), _UNKNOWN, np.int32)
             outcomes = self._outcomes[filters] = np.concatenate([outcomes, unknown])
-        for number in np.unique(terms[outcomes[terms] == _UNKNOWN]).tolist():
+        is_new = np.zeros(len(outcomes), bool)  # `np.unique` would import `numpy.ma`
+        is_new[terms] = True
+        is_new &= outcomes == _UNKNOWN
+        for number in np.flatnonzero(is_new).tolist():
             term = term_outcome(filters, self.terms.texts[number])
             outcomes[number] = _REMOVED if term is None else self.terms[term]
         return outcomes
@@ -298,7 +301,8 @@ def _expanded(parts: Iterable[list[int]], places: NDArray[Any]) -> tuple[Int32s,
     part_sizes = np.fromiter(map(len, parts), np.int32, len(parts))
     numbers = np.fromiter(chain.from_iterable(parts), np.int32, int(part_sizes.sum()))
     sizes, firsts = part_sizes[places], (np.cumsum(part_sizes) - part_sizes)[places]
-    return numbers[np.repeat(firsts, sizes) + _positions(sizes)], sizes
+    starts = np.cumsum(sizes) - sizes
+    return numbers[np.repeat(firsts - starts, sizes) + np.arange(int(sizes.sum()))], sizes
 
 
 def _with_own_vocabulary(tokens: BulkTokens) -> BulkTokens:

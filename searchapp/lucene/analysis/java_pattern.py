@@ -14,7 +14,8 @@ from itertools import islice
 from typing import Any, cast
 
 from searchapp.lucene.analysis.adjacency import Adjacency, adjacency, is_run
-from searchapp.lucene.analysis.backtracking import ALWAYS_SHORT, longest_text
+from searchapp.lucene.analysis.backtracking import SearchLimit, search_limit
+from searchapp.lucene.analysis.beginnings import beginnings
 from searchapp.lucene.analysis.characters import (
     category_set,
     has_astral,
@@ -24,6 +25,7 @@ from searchapp.lucene.analysis.characters import (
     utf16_units,
 )
 from searchapp.lucene.analysis.options import Options
+from searchapp.lucene.analysis.syntax_tree import SyntaxTree
 from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import PatternTimeout
 
@@ -214,23 +216,37 @@ class JavaRegex:
         """Replace matches (the first `count` of them, if not 0) by Python's template."""
         if not self._may_be_empty:
             return self._pattern_for(text).sub(template, text, count)
-        text, matches = self.find_in_units(text)
+        matches: Iterable[tuple[int, int, re.Match[str]]]
+        if self.splits(text):
+            text, in_units = self.find_in_units(text)
+            matches = ((match.start, match.end, match.match) for match in in_units)
+        else:
+            matches = ((*match.span(), match) for match in self.find(text))
         out: list[str] = []
         end = 0
-        for match in islice(matches, count or None):
-            out += text[end : match.start], match.expand(template)
-            end = match.end
+        for begin, stop, match in islice(matches, count or None):
+            out += text[end:begin], match.expand(template) if "\\" in template else template
+            end = stop
         return joined_units("".join([*out, text[end:]]))
 
     def substitution(self, template: str) -> Callable[[str], str]:
-        """Return `substitute` with a template, as the plain `re` function for texts where that is equivalent."""
+        """Return `substitute` with a template, as quick functions for texts where these are equivalent."""
         substitute = partial(self.substitute, template)
         if self._may_be_empty or self._has_boundary:
             return substitute
-        quick, longest = partial(self._quick.sub, template), self._longest
-        if longest == ALWAYS_SHORT:
-            return quick
-        return lambda text: quick(text) if len(text) <= longest else substitute(text)
+        quick, longest = partial(self._quick.sub, template), self._limit.longest
+        first, *others = beginnings(self.tree) or ("",)
+
+        def substituted(text: str) -> str:
+            if first not in text:
+                for beginning in others:
+                    if beginning in text:
+                        break
+                else:
+                    return text
+            return quick(text) if len(text) <= longest else substitute(text)
+
+        return substituted
 
     def match(self, text: str) -> re.Match[str] | None:
         return self._pattern_for(text).match(text)
@@ -243,7 +259,7 @@ class JavaRegex:
         # Compiling the thousands of ranges of the exact pattern takes longer than analyzing most texts.
         if self._has_boundary and not text.isascii() and _mark().search(text):
             return self._exact
-        return self._quick if len(text) <= self._longest else self._limited
+        return self._quick if self._limit.allows(text) else self._limited
 
     @property
     def names(self) -> dict[str, int]:
@@ -259,19 +275,23 @@ class JavaRegex:
         return re.compile(source.replace(BEHIND, ""), self._flags)
 
     @cached_property
+    def tree(self) -> SyntaxTree:
+        return SyntaxTree.of(self._quick.pattern, self._flags)
+
+    @cached_property
     def adjacency(self) -> Adjacency | None:
         """Which characters a search of ASCII text can read one after the other; None if that does not limit it."""
-        return adjacency(self._quick.pattern, self._flags)
+        return adjacency(self.tree)
 
     @cached_property
     def is_run(self) -> bool:
         """Whether the matches are the longest runs of characters of one kind."""
-        return is_run(self._quick.pattern, self._flags)
+        return is_run(self.tree)
 
     @cached_property
-    def _longest(self) -> int:
-        """The length of a text above which searches have a time limit."""
-        return longest_text(self._quick.pattern, self._flags)
+    def _limit(self) -> SearchLimit:
+        """Which texts are searched without a time limit."""
+        return search_limit(self.tree)
 
     @cached_property
     def _limited(self) -> re.Pattern[str]:

@@ -59,6 +59,12 @@ class SyntaxTree(NamedTuple):
         return characters | letters << ord("A") | letters << ord("a")
 
 
+def as_content(characters: int) -> str:
+    """Return the content of brackets that match the characters."""
+    ascii_characters = [f"\\x{code:02x}" for code in range(128) if characters >> code & 1]
+    return "".join([*ascii_characters, "\\x80-\U0010ffff" * (characters >= OTHER)])
+
+
 def _range(low: int, high: int) -> int:
     last = min(high, 128)
     return (1 << last + 1) - (1 << min(low, 128))

@@ -595,6 +595,8 @@ class IndexWriter:
             ]
             merged = [segment.nested[path] if path != ROOT else segment for segment in self._merged]
             self._members[path] = MemberWriter(fields, folder, prefix, merged)
+        # It imports `regex`, so that worker processes, which are forked later, need not do so.
+        self._analysis = analysis.identity()
         self._unindexed = [field.bound(analyzers) for field in schema.unindexed.values()]
         self._id = schema.fields.get(ID) or schema.unindexed.get(ID)
         self._digests = (self._scratch / DIGESTS).open("wb")
@@ -765,7 +767,7 @@ class IndexWriter:
             fields=summaries,
             nested=nested,
             files=files,
-            analysis=analysis.identity(),
+            analysis=self._analysis,
             kept=kept,
             added=self._added,
         )
