@@ -177,6 +177,7 @@ def index(embedded: EmbeddedEngine) -> Iterator[EmbeddedIndex]:
         yield opened
 
 
+@pytest.mark.usefixtures("library")
 def test_altered_numbers_do_not_crash(index: EmbeddedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     """Checksums of files report such damage before; the code itself reads inside its arrays and ends."""
     monkeypatch.setattr(compiled, "SIZE_SHARE", 1)
