@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from searchapp.lucene import native
 from searchapp.lucene.analysis import AnalysisRegistry, Analyzer
-from searchapp.lucene.analysis.beginnings import beginnings
-from searchapp.lucene.analysis.java_pattern import JavaRegex
 from searchapp.lucene.analysis.java_regex import compile_java
 from searchapp.lucene.analysis.options import Options
 from tests.analysis.test_bulk import analyze_bulk, analyze_each
@@ -88,34 +86,12 @@ def test_patterns_that_read_other_text_have_no_pieces(pattern: str) -> None:
     assert has_pieces(pattern_analyzer("ab"))
 
 
-def compiled(pattern: str, flags: str = "") -> JavaRegex:
-    return compile_java(Options("own", {"pattern": pattern, "flags": flags}))
-
-
 @hypothesis.given(full_patterns, st.sampled_from(["", "CASE_INSENSITIVE"]), st.text("abA. \né", max_size=20))
-def test_matches_begin_with_one_of_the_beginnings(pattern: str, flags: str, text: str) -> None:
-    java = compiled(pattern, flags)
-    heads = beginnings(java.tree)
-    assert all(match[0].startswith(heads) for match in java.find(text) if heads)
-    assert java.substitution(r"<\g<0>>")(text) == java.substitute(r"<\g<0>>", text)
-
-
-@pytest.mark.parametrize(
-    ("pattern", "heads"),
-    [
-        (r"\\(?:left|right)(?![a-z])", (r"\left", r"\right")),
-        (r"\{\{\s*|\||\[\[|''", ("''", "[[", "{{", "|")),
-        ("'''?", ("''",)),
-        (r"\b(?:ab|a)+c", ("a",)),
-        ("(?:ab|a)[cd]", ("ac", "ad", "abc", "abd")),
-        ("[ab]{2}", ("a", "b")),
-        ("a?b", ()),
-        ("[a-z]x", ()),
-        ("(?i:a)b", ()),
-        ("a|b|c|d|e|f|g", ()),
-        ("x(?:a|b|c|d|e|f|g)", ("x",)),
-    ],
-)
-def test_beginnings_are_few_and_short(pattern: str, heads: tuple[str, ...]) -> None:
-    java = compiled(pattern)
-    assert sorted(beginnings(java.tree)) == sorted(heads)
+def test_quick_substitutions_are_those_of_each_match(pattern: str, flags: str, text: str) -> None:
+    java = compile_java(Options("own", {"pattern": pattern, "flags": flags}))
+    for template in ("-", r"<\g<0>>"):
+        out, end = "", 0
+        for match in java.find(text):
+            out += text[end : match.start()] + match.expand(template)
+            end = match.end()
+        assert java.substitution(template)(text) == java.substitute(template, text) == out + text[end:]

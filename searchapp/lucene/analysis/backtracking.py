@@ -44,15 +44,14 @@ class SearchLimit(NamedTuple):
 
     longest: int  # all of at most this length
     degree: int = 0
-    shared: int = ALL  # the characters that loops can take from each other
+    shared: re.Pattern[str] | None = None  # runs of characters that loops can take from each other, if known
 
     def allows(self, text: str) -> bool:
         if len(text) <= self.longest:
             return True
-        if not self.degree or self.shared == ALL:
+        if self.shared is None:
             return False
-        runs = re.findall(f"[{as_content(self.shared)}]+", text)
-        longest_run = max(map(len, runs), default=1)
+        longest_run = max(map(len, self.shared.findall(text)), default=1)
         work: int = len(text) ** 2 * longest_run**self.degree
         return work <= _LONGEST[0] ** 2
 
@@ -65,7 +64,9 @@ def search_limit(tree: SyntaxTree) -> SearchLimit:
         return SearchLimit(0)
     if not cost.has_loops:
         return SearchLimit(ALWAYS_SHORT)
-    return SearchLimit(_LONGEST[int(cost.degree)], int(cost.degree), analysis.shared)
+    degree, shared = int(cost.degree), analysis.shared
+    runs = re.compile(f"[{as_content(shared)}]+") if degree and shared != ALL else None
+    return SearchLimit(_LONGEST[degree], degree, runs)
 
 
 class _Undecided(Exception):

@@ -67,11 +67,8 @@ class PatternReplaceFilter:
         self._template = template
         self.leaves_halves = pattern.leaves_halves
 
-    def replace(self, text: str) -> str:
-        return self._substitution(text)
-
     @cached_property
-    def _substitution(self) -> Callable[[str], str]:  # compiles the pattern at the first use
+    def replace(self) -> Callable[[str], str]:  # compiles the pattern at the first use
         return self._pattern.substitution(self._template)
 
     def replace_tracked(self, text: str) -> tuple[str, Corrections]:

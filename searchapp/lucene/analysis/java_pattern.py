@@ -14,8 +14,7 @@ from itertools import islice
 from typing import Any, cast
 
 from searchapp.lucene.analysis.adjacency import Adjacency, adjacency, is_run
-from searchapp.lucene.analysis.backtracking import SearchLimit, search_limit
-from searchapp.lucene.analysis.beginnings import beginnings
+from searchapp.lucene.analysis.backtracking import ALWAYS_SHORT, SearchLimit, search_limit
 from searchapp.lucene.analysis.characters import (
     category_set,
     has_astral,
@@ -230,23 +229,21 @@ class JavaRegex:
         return joined_units("".join([*out, text[end:]]))
 
     def substitution(self, template: str) -> Callable[[str], str]:
-        """Return `substitute` with a template, as quick functions for texts where these are equivalent."""
+        """Return `substitute` with a template, as the plain `re` function for texts where that is equivalent."""
         substitute = partial(self.substitute, template)
         if self._may_be_empty or self._has_boundary:
             return substitute
-        quick, longest = partial(self._quick.sub, template), self._limit.longest
-        first, *others = beginnings(self.tree) or ("",)
-
-        def substituted(text: str) -> str:
-            if first not in text:
-                for beginning in others:
-                    if beginning in text:
-                        break
-                else:
-                    return text
-            return quick(text) if len(text) <= longest else substitute(text)
-
-        return substituted
+        search, quick = self._quick.search, partial(self._quick.sub, template)
+        longest, allows = self._limit.longest, self._limit.allows
+        if "\\" in template:  # `re` looks it up for each text, also for one without a match
+            return lambda text: (
+                (quick(text) if search(text) else text)
+                if len(text) <= longest or allows(text)
+                else substitute(text)
+            )
+        if longest == ALWAYS_SHORT:
+            return quick
+        return lambda text: quick(text) if len(text) <= longest or allows(text) else substitute(text)
 
     def match(self, text: str) -> re.Match[str] | None:
         return self._pattern_for(text).match(text)
