@@ -530,8 +530,13 @@ class _SecondReading:
     first: DocumentsDigest
 
     def __iter__(self) -> Iterator[Document]:
+        source = self.collection.indexes[self.name]
+        documents = source.read(Problems(lenient=True))
+        if source.is_in_memory:
+            yield from documents
+            return
         digest = DocumentsDigest()
-        yield from digest.watch(self.collection.indexes[self.name].read(Problems(lenient=True)))
+        yield from digest.watch(documents)
         if digest.hexdigest() != self.first.hexdigest():
             raise DataError(f"the files in {self.collection.folder} changed during indexing: index again")
 

@@ -80,6 +80,9 @@ def _read(path: Path, problems: Problems, parse: Callable[[str], Iterator[T]], *
 
 
 def _members(text: str) -> Iterator[tuple[str, Any]]:
+    if (members := _all_members(text)) is not None:
+        yield from members
+        return
     decoder = json.JSONDecoder(parse_int=_integer, parse_float=_fraction, parse_constant=_no_constant)
     at = _begin(decoder, text, "{", "object")
     is_next = text[at : at + 1] != "}"
@@ -100,6 +103,28 @@ def _members(text: str) -> Iterator[tuple[str, Any]]:
             at = _skip_blanks(text, at + 1)
     if text[_skip_blanks(text, at + 1) :]:
         _raise_misplaced(text)
+
+
+def _all_members(text: str) -> list[tuple[str, Any]] | None:
+    """Return the members of a valid object, in less time than one by one; None for any other text."""
+    members: list[tuple[str, Any]] = []
+
+    def keep(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal members
+        members = pairs  # the outermost object is the last
+        return dict(pairs)
+
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=keep,
+            parse_int=_integer,
+            parse_float=_fraction,
+            parse_constant=_no_constant,
+        )
+    except (ValueError, RecursionError, _ConstantError, _UnreadableFile):
+        return None
+    return members if isinstance(value, dict) else None
 
 
 def _entries(text: str) -> Iterator[ListEntry]:

@@ -71,6 +71,11 @@ class DocumentSource:
     def files(self) -> list[Path]:
         return self._files()
 
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether the next reading reads no file."""
+        return self._cache is not None
+
     def read(self, problems: Problems) -> Iterator[Document]:
         if not self._is_cached:
             yield from self._read(problems)
