@@ -133,7 +133,7 @@ def _shape(word: str) -> str:
 
 
 def _measure(stem: str) -> int:
-    return len(re.findall("v+c+", _shape(stem)))
+    return _shape(stem).count("vc")
 
 
 def _has_vowel(stem: str) -> bool:

@@ -91,7 +91,7 @@ LONGEST_ID = 512  # maximum bytes of an id in Elasticsearch
 SCRATCH = "scratch"
 # Of a batch for another process: the first ones are small, so that few documents occupy all processes too, and later
 # ones large, because each repeats the terms of others.
-BATCH_DOCUMENTS, LATER_BATCH_DOCUMENTS = 256, 1024
+BATCH_DOCUMENTS, LATER_BATCH_DOCUMENTS = 256, 2048
 SMALL_BATCHES = 8
 
 # Of a batch for this process, which needs no turns: a batch ends at one of these.
@@ -186,6 +186,11 @@ class FieldWriter:
         """Whether reading the values takes less time than to send them to another process and back."""
         return True
 
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether entries of strings are these strings, as for each such field of a property."""
+        return False
+
     def entry(self, values: list[Any]) -> Entry:
         """Return the tokens, terms or numbers of a document's values; None without any."""
         raise NotImplementedError
@@ -229,6 +234,10 @@ class _TextWriter(FieldWriter):
     @property
     def is_quick(self) -> bool:
         return self._analyzer.bulk is not None and self._analyzer.bulk.is_compiled
+
+    @property
+    def keeps_texts(self) -> bool:
+        return self._analyzer.bulk is not None
 
     def entry(self, values: list[Any]) -> list[str] | tuple[list[str], list[int]]:
         texts = [value if isinstance(value, str) else indexed_text(value, self.field) for value in values]
@@ -311,6 +320,7 @@ class _CountedKeywordWriter(_TextWriter):
         self._lengths = array("i")
 
     is_quick = True
+    keeps_texts = False
 
     def entry(self, values: list[Any]) -> list[str]:
         return [self.field.normalized(indexed_text(value, self.field)) for value in values]
@@ -533,13 +543,21 @@ class _CollectedMembers:
     def add_strings(self, batch: Sequence[Indexed]) -> None:
         """Add documents all at once, given that `IndexWriter._has_strings` is true of them."""
         self.documents.extend(range(len(batch)))
+        texts: dict[
+            str, list[tuple[int, Entry]]
+        ] = {}  # of the fields that read them only when they are packed
         for field, present in zip(self._fields, self._entries, strict=True):
             name = field.field.source
-            present += [
-                (number, field.entry([source[name]]))
-                for number, (_id, source) in enumerate(batch)
-                if name in source
-            ]
+            entries = texts.get(name) if field.keeps_texts else None
+            if entries is None:
+                entries = [
+                    (number, field.entry([source[name]]))
+                    for number, (_id, source) in enumerate(batch)
+                    if name in source
+                ]
+            if field.keeps_texts:
+                texts[name] = entries
+            present += entries
 
     def packed(self, batch: list[Indexed]) -> PackedMembers:
         try:
