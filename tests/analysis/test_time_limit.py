@@ -47,7 +47,7 @@ def test_a_search_that_takes_too_long_is_rejected(text: str) -> None:
         lambda: list(slow.find(text)),
         lambda: slow.substitute("", text),
         lambda: slow.substitution("")(text),
-        lambda: slow.find_texts(text, 0),
+        lambda: slow.text_finder(0)(text),
         lambda: slow.matches(TEXT),
     )
     for search in searches:

@@ -204,12 +204,18 @@ class JavaRegex:
         finder = _HalvesFinder(self._pattern_for(text), self._between_halves, text, self._in_halves)
         return utf16_units(text), finder
 
-    def find_texts(self, text: str, group: int) -> list[str]:
-        if not self._may_be_empty and self.groups == 0:
-            return self._pattern_for(text).findall(text)
-        if not self._may_be_empty and group == self.groups == 1:
-            return list(filter(None, self._pattern_for(text).findall(text)))
-        return [part for match in self.find(text) if (part := match[group])]
+    def text_finder(self, group: int) -> Callable[[str], list[str]]:
+        """Return the function from a text to what a group matches in it, without empty strings."""
+        if self._may_be_empty or not group == self.groups <= 1:
+            return lambda text: [part for match in self.find(text) if (part := match[group])]
+        pattern_for = self._pattern_for
+        longest = -1 if self._has_boundary else self._limit.longest
+        quick = self._quick.findall
+        if group:
+            return lambda text: list(
+                filter(None, quick(text) if len(text) <= longest else pattern_for(text).findall(text))
+            )
+        return lambda text: quick(text) if len(text) <= longest else pattern_for(text).findall(text)
 
     def substitute(self, template: str, text: str, count: int = 0) -> str:
         """Replace matches (the first `count` of them, if not 0) by Python's template."""

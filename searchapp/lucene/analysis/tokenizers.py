@@ -149,9 +149,11 @@ class MatchTokenizer(Tokenizer):
         )
 
     def terms(self, text: str) -> list[str]:
-        return (
-            super().terms(text) if self._pattern.splits(text) else self._pattern.find_texts(text, self._group)
-        )
+        return super().terms(text) if self._pattern.splits(text) else self._find(text)
+
+    @cached_property
+    def _find(self) -> Callable[[str], list[str]]:  # compiles the pattern at the first use
+        return self._pattern.text_finder(self._group)
 
     def cut(self, text: str) -> tuple[str, Spans]:
         text, matches = self._pattern.find_in_units(text)

@@ -216,15 +216,17 @@ class Inverter:
         token_terms = np.concatenate([np.empty(0, np.int32), *self._terms])
         is_used = np.zeros(len(self._numbers), bool)  # a split leaves unused terms in the vocabulary
         is_used[token_terms] = True
-        vocabulary = sorted(term for term, number in self._numbers.items() if is_used[number])
-        rank = np.empty(len(self._numbers), np.int32)
-        rank[[self._numbers[term] for term in vocabulary]] = np.arange(len(vocabulary), dtype=np.int32)
+        vocabulary = list(self._numbers)
+        numbers = np.array(sorted(range(len(vocabulary)), key=vocabulary.__getitem__), np.int32)
+        numbers = numbers[is_used[numbers]]
+        rank = np.empty(len(vocabulary), np.int32)
+        rank[numbers] = np.arange(len(numbers), dtype=np.int32)
 
         terms = TermsWriter()
-        terms.add(term.encode() for term in vocabulary)
+        terms.add(map(str.encode, map(vocabulary.__getitem__, numbers.tolist())))
         documents = np.concatenate([np.empty(0, np.int32), *self._documents])
         positions = np.concatenate([np.empty(0, np.int32), *self._positions])
-        postings = inverted(rank[token_terms], documents, positions, len(vocabulary))
+        postings = inverted(rank[token_terms], documents, positions, len(numbers))
         self._numbers.default_factory = None  # ends the reference cycle that keeps the terms
         self._clear()
         return PostingsRun(*terms.arrays(), *postings)
@@ -431,9 +433,12 @@ def _batches(runs: Sequence[PostingsRun]) -> Iterator[tuple[list[bytes], list[_R
         cursor_terms = [(cursor, terms) for cursor in cursors if (terms := cursor.take(last))]
         if not cursor_terms:
             return
-        batch = cursor_terms[0][1]
-        if len(cursor_terms) > 1:  # Python's sort merges sorted lists
-            batch = list(dict.fromkeys(sorted(chain.from_iterable(terms for _cursor, terms in cursor_terms))))
+        if len(cursor_terms) == 1:
+            ((cursor, batch),) = cursor_terms
+            yield batch, [cursor.run_terms(len(batch), np.arange(len(batch), dtype=np.int32))]
+            continue
+        # Python's sort merges sorted lists.
+        batch = list(dict.fromkeys(sorted(chain.from_iterable(terms for _cursor, terms in cursor_terms))))
         number = dict(zip(batch, count(), strict=False))
         yield (
             batch,
