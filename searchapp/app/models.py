@@ -111,7 +111,7 @@ class Models:
                 signal.kind,
                 signal.training(),
                 withheld,
-                lambda examples, documents: signal.train(examples, documents, workers),
+                lambda examples, documents: _train(signal, examples, documents, workers),
                 left_out,
                 signal.most_kept,
             ),
@@ -258,6 +258,15 @@ class Models:
                 old.unlink(missing_ok=True)
 
 
+def _train(
+    signal: Trained, examples: Sequence[Example], documents: Sequence[Document], workers: int
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Return the header and the arrays of a new model of a signal; return the memory of its training to the system."""
+    made = signal.train(examples, documents, workers)
+    learning.release_memory()
+    return made
+
+
 def _crossfitted_answers(
     recipe: Recipe,
     inputs: Inputs,
@@ -296,7 +305,7 @@ def _without(
         return replace(known, gold=gold)
 
     def model(signal: Trained, ranked: str = "") -> StoredModel:  # noqa: ARG001  # it is among those withheld
-        return StoredModel.of(*signal.train(others, documents, 1))
+        return StoredModel.of(*_train(signal, others, documents, 1))
 
     return replace(
         inputs,

@@ -29,7 +29,9 @@ A NumPy `.npz` file with a JSON header and numeric arrays; reading it executes n
 
 from __future__ import annotations
 
+import ctypes
 import errno
+import gc
 import hashlib
 import json
 import platform
@@ -40,6 +42,7 @@ import zlib
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -150,21 +153,12 @@ class Vocabulary:
         """Return the vocabulary of texts (see `MIN_DOCUMENT_FREQUENCY`), without some kinds, and the texts' vectors."""
         import numpy as np
 
-        feature_numbers: dict[str, int] = {}  # of all features, in the order of their first text
-        counts = _TextCounts(lambda feature: feature_numbers.setdefault(feature, len(feature_numbers)))
-        total = sum(map(counts.append, texts))
-        containing = np.bincount(counts.numbers, minlength=len(feature_numbers))
-        selected = sorted(
-            feature
-            for feature, df in zip(feature_numbers, containing.tolist(), strict=True)
-            if df >= MIN_DOCUMENT_FREQUENCY[kind := kind_of(feature)] and kind not in without
-        )
-        columns = np.full(len(feature_numbers), _NO_COLUMN, dtype=np.int32)
-        of_selected = [feature_numbers[feature] for feature in selected]
-        columns[of_selected] = np.arange(len(selected))
-        df = containing[of_selected].astype(np.float64)
-        vocabulary = cls(tuple(selected), np.log((1.0 + total) / (1.0 + df)) + 1.0)
-        return vocabulary, vocabulary._weights(counts, columns)
+        counts, lines, df = _count_selected(texts, without)
+        _character_ngrams.cache_clear()  # it has most of the rare features
+        release_memory()
+        idf = np.log((1.0 + len(counts)) / (1.0 + df)) + 1.0
+        vocabulary = cls(tuple(lines.splitlines()), idf)
+        return vocabulary, vocabulary._weights(counts)
 
     @cached_property
     def _columns(self) -> Mapping[str, int]:
@@ -178,56 +172,54 @@ class Vocabulary:
 
     def vectors(self, texts: Sequence[str]) -> Any:
         """Return the feature weights of each text: a sparse matrix by rows, (texts, features), float64."""
-        columns_by_feature = self._columns
-        counts = _TextCounts(lambda feature: columns_by_feature.get(feature, _NO_COLUMN))
-        for text in texts:
-            counts.append(text)
-        return self._weights(counts)
+        columns = self._columns
+        return self._weights(_TextCounts(texts, lambda feature: columns.get(feature, _NO_COLUMN)))
 
-    def _weights(self, counts: _TextCounts, columns: NDArray[np.int32] | None = None) -> Any:
-        """Return the vectors of texts; `columns` has the column of each number of `counts`, if it is another one."""
+    def _weights(self, counts: _TextCounts) -> Any:
+        """Return the vectors of texts whose features are numbered by column."""
         import numpy as np
-        from scipy.sparse import csr_array, vstack
+        from scipy.sparse import csr_array
 
         width = max(_BLOCKS.values()) + 1
-        parts = []
-        for begin in range(0, max(len(counts), 1), TEXTS_AT_ONCE):
+        total = np.count_nonzero(counts.numbers != _NO_COLUMN)
+        # In the types that the solver takes.
+        values, columns = np.empty(total), np.empty(total, dtype=np.int32)
+        row_ends = np.zeros(len(counts) + 1, dtype=np.int32)
+        for begin in range(0, len(counts), TEXTS_AT_ONCE):
             in_text, tf, ends = counts.part(begin, begin + TEXTS_AT_ONCE)
-            column_array = in_text if columns is None else columns[in_text]
             of_text = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-            known = np.flatnonzero(column_array != _NO_COLUMN)
+            known = np.flatnonzero(in_text != _NO_COLUMN)
             # Squares are added in the order of the features.
-            known = known[np.lexsort((column_array[known], of_text[known]))]
-            column_array, of_text = column_array[known], of_text[known]
-            values = (1.0 + np.log(tf[known].astype(np.float64))) * self.idf[column_array]
-            blocks = width * of_text + self._column_blocks[column_array]
-            values /= np.sqrt(np.bincount(blocks, values**2))[blocks]
-            row_ends = np.searchsorted(of_text, np.arange(len(ends) + 1)).astype(np.int32)
-            # In the types that the solver takes.
-            parts.append(csr_array((values, column_array, row_ends), shape=(len(ends), len(self.features))))
-        return parts[0] if len(parts) == 1 else vstack(parts, format="csr")
+            known = known[np.lexsort((in_text[known], of_text[known]))]
+            in_text, of_text = in_text[known], of_text[known]
+            weights = (1.0 + np.log(tf[known].astype(np.float64))) * self.idf[in_text]
+            blocks = width * of_text + self._column_blocks[in_text]
+            weights /= np.sqrt(np.bincount(blocks, weights**2))[blocks]
+            start = row_ends[begin]
+            part = slice(start, start + len(known))
+            values[part], columns[part] = weights, in_text
+            known_ends = np.searchsorted(of_text, np.arange(len(ends)), side="right")
+            row_ends[begin + 1 : begin + 1 + len(ends)] = start + known_ends
+        return csr_array((values, columns, row_ends), shape=(len(counts), len(self.features)))
 
 
 class _TextCounts:
     """The features of texts by number, and how often each text has them, in few bytes."""
 
-    def __init__(self, number_of: Callable[[str], int]) -> None:
-        self._number_of = number_of
+    def __init__(self, texts: Iterable[str], number_of: Callable[[str], int]) -> None:
         self._numbers, self._counts, self._ends = array("i"), array("i"), array("q")
-
-    def append(self, text: str) -> int:
-        """Append a text; return 1, the number of texts appended."""
-        counts = count_features(text)
-        self._numbers.extend(map(self._number_of, counts))
-        self._counts.extend(counts.values())
-        self._ends.append(len(self._numbers))
-        return 1
+        for text in texts:
+            counts = count_features(text)
+            self._numbers.extend(map(number_of, counts))
+            self._counts.extend(counts.values())
+            self._ends.append(len(self._numbers))
 
     def __len__(self) -> int:
         return len(self._ends)
 
     @property
     def numbers(self) -> NDArray[np.int32]:
+        """The number of each feature of each text; writable."""
         import numpy as np
 
         return np.frombuffer(self._numbers, dtype=np.int32)
@@ -241,6 +233,33 @@ class _TextCounts:
         counts = np.frombuffer(self._counts, dtype=np.int32)
         of_part = slice(start, ends[-1] if len(ends) else start)
         return self.numbers[of_part], counts[of_part], ends - start
+
+
+def release_memory() -> None:
+    """Return freed memory to the system: that of Python's reused tuples, and with glibc that of its heap."""
+    gc.collect()
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _count_selected(texts: Iterable[str], without: Collection[str]) -> tuple[_TextCounts, str, Float64Array]:
+    """Return the features of texts by column, a line for each selected feature, and their document frequencies."""
+    import numpy as np
+
+    feature_numbers: dict[str, int] = {}  # of all features, in the order of their first text
+    counts = _TextCounts(texts, lambda feature: feature_numbers.setdefault(feature, len(feature_numbers)))
+    containing = np.bincount(counts.numbers, minlength=len(feature_numbers))
+    selected = sorted(
+        feature
+        for feature, df in zip(feature_numbers, containing.tolist(), strict=True)
+        if df >= MIN_DOCUMENT_FREQUENCY[kind := kind_of(feature)] and kind not in without
+    )
+    of_selected = [feature_numbers[feature] for feature in selected]
+    columns = np.full(len(feature_numbers), _NO_COLUMN, dtype=np.int32)
+    columns[of_selected] = np.arange(len(selected))
+    counts.numbers[:] = columns[counts.numbers]
+    # No feature contains a line break.
+    return counts, "\n".join(selected), containing[of_selected].astype(np.float64)
 
 
 # NumPy arrays by name.
@@ -260,7 +279,7 @@ class Linear:
 
     vocabulary: Vocabulary
     labels: tuple[str, ...]
-    weights: Any  # sparse float64 (features, labels)
+    weights: Any  # sparse (features, labels): float32 as trained, float64 as read
     intercepts: Float64Array  # (labels,)
 
     def margins(self, texts: Sequence[str]) -> Float64Array:
@@ -300,8 +319,8 @@ class Linear:
         return {
             "idf": self.vocabulary.idf,
             "intercepts": self.intercepts,
-            "weights": self.weights.data.astype(np.float32),
-            "weights_at": self.weights.indices.astype(np.int32),
+            "weights": self.weights.data.astype(np.float32, copy=False),
+            "weights_at": self.weights.indices.astype(np.int32, copy=False),
             "weights_ends": self.weights.indptr.astype(np.int64),
         }
 
@@ -378,7 +397,8 @@ def sparse(arrays: Arrays, name: str, shape: tuple[int, int]) -> Any:
     ends = numbers(arrays, f"{name}_ends", rows + 1, below=length + 1)
     if ends[0] != 0 or ends[-1] != length or (np.diff(ends.astype(np.int64)) < 0).any():
         raise invalid_part(f"{name}_ends")
-    return csr_array((values, at.astype(np.int64), ends.astype(np.int64)), shape=shape)
+    # With numbers of 32 bits, columns are not copied; a file has fewer cells than they count.
+    return csr_array((values, at.astype(np.int32, copy=False), ends.astype(np.int32)), shape=shape)
 
 
 # The least amount of a stored weight: smaller ones change no measured ranking, and are most of a file.
@@ -477,7 +497,7 @@ def train_linear(
     intercepts = np.array([result.intercept for result in by_label])
     del by_label
     by_feature = csc_array((weights, features, ends.astype(np.int32)), shape=shape).tocsr()
-    return Linear(vocabulary, tuple(labels), by_feature.astype(np.float64), intercepts)
+    return Linear(vocabulary, tuple(labels), by_feature, intercepts)
 
 
 class _LabelWeights(NamedTuple):
@@ -745,7 +765,7 @@ def digest_of(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        digest.update(array.tobytes())
+        digest.update(array.ravel().view(np.uint8).data)
     return digest.hexdigest()
 
 

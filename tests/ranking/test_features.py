@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -80,6 +83,7 @@ def test_weights_of_features_equal_scikit_learn(kind: str) -> None:
 
 
 @given(st.text(max_size=40))
+@example("a\x0bb\x0cc\x1cd\x85e\u2028f\rg\n!\u2029?")  # what separates lines for Python
 def test_all_texts_have_features_of_known_kinds_and_a_finite_vector(text: str) -> None:
     counts = count_features(text)
     assert {kind_of(feature) for feature in counts} <= MIN_DOCUMENT_FREQUENCY.keys()
@@ -100,6 +104,31 @@ def test_vectors_do_not_depend_on_the_number_of_texts_at_once(monkeypatch: pytes
         for name in ("data", "indices", "indptr"):
             assert getattr(made, name).tobytes() == getattr(vectors, name).tobytes()
             assert getattr(made, name).dtype == getattr(vectors, name).dtype
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads the memory of a process from Linux")
+def test_memory_of_rare_features_is_released() -> None:
+    program = """
+import random, resource
+from pathlib import Path
+from searchapp.ranking.learning import Vocabulary
+
+def resident_mib():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
+
+random.seed(0)
+texts = [" ".join("".join(random.choices("abcdefghij", k=7)) for _ in range(8)) for _ in range(3_000)]
+Vocabulary.of(texts[:3])  # imports
+before = resident_mib()
+vocabulary, vectors = Vocabulary.of(texts)
+print(len(vocabulary.features), resident_mib() - before)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120
+    )
+    features, growth = map(float, done.stdout.split())
+    assert features > 20_000
+    assert growth < 50  # with all features, 75; what is returned takes 8
 
 
 def test_kinds_of_features_can_be_excluded() -> None:
