@@ -234,13 +234,20 @@ class JavaRegex:
             end = stop
         return joined_units("".join([*out, text[end:]]))
 
-    def substitution(self, template: str) -> Callable[[str], str]:
+    def substitution(self, template: str, count: int = 0) -> Callable[[str], str]:
         """Return `substitute` with a template, as the plain `re` function for texts where that is equivalent."""
-        substitute = partial(self.substitute, template)
-        if self._may_be_empty or self._has_boundary:
+        substitute = partial(self.substitute, template, count=count)
+        if self._has_boundary or (self._may_be_empty and self.groups):
             return substitute
-        search, quick = self._quick.search, partial(self._quick.sub, template)
+        search, quick = self._quick.search, partial(self._quick.sub, template, count=count)
         longest, allows = self._limit.longest, self._limit.allows
+        if self._may_be_empty:  # Python continues in another way only after empty matches
+            find_all = self._quick.findall
+            return lambda text: (
+                quick(text)
+                if len(text) <= longest and not has_astral(text) and "" not in find_all(text)
+                else substitute(text)
+            )
         if "\\" in template:  # `re` looks it up for each text, also for one without a match
             return lambda text: (
                 (quick(text) if search(text) else text)

@@ -661,5 +661,6 @@ def pattern_replace(options: Options) -> TermFilter:
     pattern = compile_java(options)
     template = replacement_template(options, pattern)
     count = 0 if options.boolean("all", True) else 1
-    change = change_terms(lambda term: pattern.substitute(template, term, count))
+    substitution = cache(lambda: pattern.substitution(template, count))  # parses the pattern at the first use
+    change = change_terms(lambda term: substitution()(term))
     return LeavingHalves(change) if pattern.leaves_halves else change
