@@ -18,6 +18,8 @@ from searchapp.lucene.analysis import AnalysisRegistry, Analyzer, bulk
 from searchapp.lucene.analysis.tokenizers import STANDARD_RULES
 from tests.analysis.test_shared import MAPPINGS, hostile
 
+pytestmark = pytest.mark.usefixtures("pieces_of_few_texts")
+
 Terms = tuple[list[str], list[int]]
 
 CUSTOM: dict[str, Any] = {

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import strategies as st
 
 from searchapp.lucene import native
-from searchapp.lucene.analysis import AnalysisRegistry, Analyzer
+from searchapp.lucene.analysis import AnalysisRegistry, Analyzer, bulk
 from searchapp.lucene.analysis.java_regex import compile_java
 from searchapp.lucene.analysis.options import Options
 from tests.analysis.test_bulk import analyze_bulk, analyze_each
+
+pytestmark = pytest.mark.usefixtures("pieces_of_few_texts")
 
 
 def pattern_analyzer(pattern: str, flags: str = "", group: int = 0) -> Analyzer:
@@ -78,6 +80,15 @@ def test_equal_pieces_are_divided_once(pattern: str, text: str, pieces: int) -> 
     assert analyzer.bulk is not None
     divided = analyzer.bulk.work._pieces.values()
     assert sum(map(len, divided)) == (pieces if native.library() else 0)
+
+
+def test_pieces_that_are_hardly_repeated_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "FEWEST_REPETITIONS", 4)
+    analyzer = pattern_analyzer("[a-z]+-?")
+    for texts, pieces in ((["a- b- c-", "a- d"], 0), (["a- b- a-", "a- b- a- b- a-"], 2)):
+        assert analyze_bulk(analyzer, texts) == analyze_each(analyzer, texts)
+        assert analyzer.bulk is not None
+        assert sum(map(len, analyzer.bulk.work._pieces.values())) == (pieces if native.library() else 0)
 
 
 @pytest.mark.parametrize("pattern", [r"(?<=a)b", r"^a", r"a$", r"\Ba", r"(a)\1", r"a*"])

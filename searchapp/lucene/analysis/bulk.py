@@ -34,6 +34,9 @@ Int32s = NDArray[np.int32]
 NUMBERED_TERMS = 500_000
 NUMBERED_CHARACTERS = 20_000_000
 
+# If the pieces of the current texts are repeated less often on average, the texts are divided as a whole.
+FEWEST_REPETITIONS = 4
+
 _UNKNOWN, _REMOVED = -2, -1
 
 _TEXTS = struct.Struct("=11q")  # `Texts` of native/tokens.c
@@ -237,6 +240,8 @@ class BulkWork:
         )
         found = library.searchapp_tokens(request)
         terms = terms[: int(counts.clip(min=0).sum())]
+        if rule.following and len(terms) < FEWEST_REPETITIONS * found:
+            return self._python_tokens(texts, tokenizer)
         distinct = list(map(text.__getitem__, map(slice, *spans[:found].T.tolist())))
         if rule.following:
             if tokenizer not in self._pieces:
