@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 _LONGEST_INTEGER = 4000  # digits of the longest integer that is read; Python's own limit is 4300
 
+READ_AT_ONCE = 1 << 26  # characters of an object whose members are all read at once
+
 _BLANK = re.compile(r"[ \t\r\n]*")
 _NO_NUMBER = re.compile(r'"(?:[^"\\]++|\\.)*+"|(NaN|-?Infinity)', re.DOTALL)
 
@@ -80,7 +82,7 @@ def _read(path: Path, problems: Problems, parse: Callable[[str], Iterator[T]], *
 
 
 def _members(text: str) -> Iterator[tuple[str, Any]]:
-    if (members := _all_members(text)) is not None:
+    if len(text) <= READ_AT_ONCE and (members := _all_members(text)) is not None:
         yield from members
         return
     decoder = json.JSONDecoder(parse_int=_integer, parse_float=_fraction, parse_constant=_no_constant)
@@ -106,7 +108,7 @@ def _members(text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _all_members(text: str) -> list[tuple[str, Any]] | None:
-    """Return the members of a valid object, in less time than one by one; None for any other text."""
+    """Return the members of a valid object, in less time but more memory than one by one; None for any other text."""
     members: list[tuple[str, Any]] = []
 
     def keep(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

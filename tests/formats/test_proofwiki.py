@@ -185,6 +185,32 @@ def test_members_and_errors_equal_the_standard_library(
         assert [key for key, _ in members] == [key for key, _ in pairs]
 
 
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from("ab"),
+            st.sampled_from(
+                ["1", "-1.50", "1e400", "9" * 4001, "NaN", '{"a": 1, "a": {"b": 2}}', "[{}]", '"\\ud800"']
+            ),
+        ),
+        max_size=4,
+    ),
+    st.sampled_from(["", "}", ",", " "]),
+)
+def test_members_are_the_same_read_at_once_or_one_by_one(
+    tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[str, str]], end: str
+) -> None:
+    content = ", ".join(f'"{key}": {value}' for key, value in pairs)
+    path = put(tmp_path_factory.mktemp("members"), f"{{{content}}}{end}".encode())
+    read = []
+    for limit in (json_files.READ_AT_ONCE, -1):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(json_files, "READ_AT_ONCE", limit)
+            problems = Problems()
+            read.append((list(json_files.read_members(path, problems)), details(problems)))
+    assert read[0] == read[1]
+
+
 def test_the_error_for_a_missing_file_names_it_and_the_folder(tmp_path: Path) -> None:
     problems = Problems(lenient=True)
     assert list(read_knowledge_base(tmp_path / "knowledge_base.json", problems)) == []
