@@ -190,7 +190,7 @@ def test_members_and_errors_equal_the_standard_library(
         st.tuples(
             st.sampled_from("ab"),
             st.sampled_from(
-                ["1", "-1.50", "1e400", "9" * 4001, "NaN", '{"a": 1, "a": {"b": 2}}', "[{}]", '"\\ud800"']
+                ["1", "-1.50", "1e400", "9" * 400, "NaN", '{"a": 1, "a": {"b": 2}}', "[{}]", '"\\ud800"']
             ),
         ),
         max_size=4,
