@@ -18,6 +18,7 @@ SANITIZERS = ("asan", "ubsan")
 
 TESTS = (
     "tests/analysis/test_bulk.py",
+    "tests/analysis/test_syntax_tree.py",
     "tests/engines/embedded/test_kernels.py",
     "tests/engines/embedded/test_packed.py",
     "tests/engines/embedded/test_phrases.py",
