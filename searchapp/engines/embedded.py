@@ -159,7 +159,7 @@ class EmbeddedIndex:
         size = LARGE_INDEX_BATCH_BODIES if is_large else BATCH_BODIES
         first = list(islice(remaining, FIRST_OF_LARGE if is_large else size))
         if len(first) < size:
-            batches = iter([self._rank(first)] if first else [])
+            batches: Iterable[RankedBatch] = [self._rank(first)] if first else []
         else:
             batches = self._ranked_batches(first, remaining, size)
         for batch in batches:

@@ -20,6 +20,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from itertools import chain
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -389,6 +390,9 @@ class _BoundedTerm:
     size: int  # memory in bytes
 
 
+_IS_BOUNDED = attrgetter("is_bounded")
+
+
 class DocumentBitmaps:
     """Bitmaps of the documents of frequent terms, with the indices of their postings: 16 bytes per 64 documents.
 
@@ -557,7 +561,7 @@ class Pruner:
         if flat.optional:
             terms += chain.from_iterable(map(self._bounded_terms, flat.optional))
             sums.append(_SUM.pack(len(terms), True, 0, 0))
-        if not all(term.is_bounded for term in terms):
+        if not all(map(_IS_BOUNDED, terms)):
             return None
         if not terms:
             return NOTHING

@@ -183,11 +183,11 @@ class _Literal:
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, value: Any) -> None:
-        self._type = type(value)
+        self._value = value
         self._written = repr(value)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is self._type and repr(other) == self._written
+        return other is self._value or (type(other) is type(self._value) and repr(other) == self._written)
 
 
 def _pattern(

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.lucene.analysis import AnalysisRegistry
-from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import (
     IndexReplaced,
     InvalidInput,
@@ -116,8 +115,7 @@ def _sampled_candidates(values: Float32s, size: int) -> NDArray[np.intp] | None:
     return candidates if len(candidates) >= size else None
 
 
-@dataclass(frozen=True, slots=True)
-class RankedBatch:
+class RankedBatch(NamedTuple):
     """The rankings of a batch."""
 
     rankings: Sequence[Ranking]
@@ -657,6 +655,8 @@ class Index:
         return lambda query, document: bool(mask(query)[document])
 
     def log_batch(self, queries: int, pruned: int, compiled: int) -> None:
+        if not _log.isEnabledFor(logging.INFO):
+            return
         noun = "1 query" if queries == 1 else f"{queries} queries"
         by_c = f", {compiled} scored by compiled functions" if compiled else ""
         _log.info("%s: %s, %d of them pruned%s", self.reader.manifest.version, noun, pruned, by_c)
