@@ -20,9 +20,7 @@ from searchapp.formats.problems import Problems
 from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Document, Example
 from searchapp.progress import Progress
-from searchapp.ranking import learning
 from searchapp.ranking.fusion import FUSION, REACH, AnswerFunction, LearnedFusion
-from searchapp.ranking.learning import StoredModel
 from searchapp.ranking.ranker import Ranker
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import Answer, GradedDocuments, Inputs, Trained, TrainingTopics, gold_of
@@ -32,6 +30,7 @@ from searchapp.text import counted
 
 if TYPE_CHECKING:
     from searchapp.app.embed import WordEmbedder
+    from searchapp.ranking.learning import StoredModel
 
 FOLDER = "models"  # of models in the home directory
 
@@ -183,6 +182,8 @@ class Models:
         return replace(self._cached[key], signal=learner.name)
 
     def _make(self, learner: _Learner, *, rebuild: bool) -> MadeModel:
+        from searchapp.ranking import learning  # slow to import
+
         examples, documents, digest = self._inputs()
         training_topics = [example for example in examples if example.topic.id not in learner.withheld]
         if not training_topics:
@@ -230,7 +231,7 @@ class Models:
         }
         if withheld:
             about["withheld"] = sorted(example.topic.id for example in withheld)
-        stored = StoredModel.of({**about, **header}, arrays)
+        stored = learning.StoredModel.of({**about, **header}, arrays)
         if path is not None:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -262,8 +263,10 @@ def _train(
     signal: Trained, examples: Sequence[Example], documents: Sequence[Document], workers: int
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Return the header and the arrays of a new model of a signal; return the memory of its training to the system."""
+    from searchapp.ranking.learning import release_memory  # slow to import
+
     made = signal.train(examples, documents, workers)
-    learning.release_memory()
+    release_memory()
     return made
 
 
@@ -305,6 +308,8 @@ def _without(
         return replace(known, gold=gold)
 
     def model(signal: Trained, ranked: str = "") -> StoredModel:  # noqa: ARG001  # it is among those withheld
+        from searchapp.ranking.learning import StoredModel  # slow to import
+
         return StoredModel.of(*_train(signal, others, documents, 1))
 
     return replace(

@@ -32,8 +32,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 from searchapp.errors import DataError
 from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Example, Explanation, Hits, Topic
-from searchapp.ranking import learning
-from searchapp.ranking.learning import Trees
 from searchapp.ranking.signals.base import (
     SEED,
     SHOWN,
@@ -336,6 +334,8 @@ class LearnedFusion(Fusion):
         """
         import numpy as np
 
+        from searchapp.ranking.learning import grow_trees  # slow to import
+
         names = feature_names([name for name, _ in signals])
         matrices: list[Float64Array] = []
         relevant: list[bool] = []
@@ -354,7 +354,7 @@ class LearnedFusion(Fusion):
                 f"the candidates of the {counted(len(examples), 'training topic')} are all relevant or "
                 "all not relevant, so the fusion can't learn: choose another recipe"
             )
-        trees = learning.grow_trees(
+        trees = grow_trees(
             names,
             np.concatenate(matrices),
             relevant_rows,
@@ -418,6 +418,8 @@ class _TreeFusion(Fusion):
     reach = REACH
 
     def __init__(self, described: LearnedFusion, signals: Sequence[str], stored: StoredModel) -> None:
+        from searchapp.ranking.learning import Trees  # slow to import
+
         self._recipe_fusion = described
         self._stored = stored
         self._trees = Trees.read(stored.header, stored.arrays)

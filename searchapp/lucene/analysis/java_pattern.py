@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property, partial
 from itertools import islice
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from searchapp.lucene.analysis.adjacency import Adjacency, adjacency, is_run
 from searchapp.lucene.analysis.backtracking import ALWAYS_SHORT, SearchLimit, search_limit
 from searchapp.lucene.analysis.characters import (
     category_set,
@@ -27,6 +26,9 @@ from searchapp.lucene.analysis.options import Options
 from searchapp.lucene.analysis.syntax_tree import SyntaxTree
 from searchapp.lucene.dataclass import dataclass
 from searchapp.lucene.errors import PatternTimeout
+
+if TYPE_CHECKING:
+    from searchapp.lucene.analysis.adjacency import Adjacency
 
 SECONDS = 10.0  # processor time for one search of one text
 
@@ -291,11 +293,15 @@ class JavaRegex:
     @cached_property
     def adjacency(self) -> Adjacency | None:
         """Which characters a search of ASCII text can read one after the other; None if that does not limit it."""
+        from searchapp.lucene.analysis.adjacency import adjacency  # for indexing only
+
         return adjacency(self.tree)
 
     @cached_property
     def is_run(self) -> bool:
         """Whether the matches are the longest runs of characters of one kind."""
+        from searchapp.lucene.analysis.adjacency import is_run
+
         return is_run(self.tree)
 
     @cached_property

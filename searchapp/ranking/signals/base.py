@@ -22,7 +22,6 @@ from searchapp.lucene.queries import dsl
 from searchapp.model import Document, Example, Explanation, Hits, Topic
 from searchapp.progress import no_progress
 from searchapp.ranking import paging
-from searchapp.ranking.learning import FeatureContribution, Linear
 from searchapp.ranking.templates import (
     WEIGHT,
     WINDOW,
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from searchapp.engines.base import Index
     from searchapp.model import Body
     from searchapp.progress import Advance
-    from searchapp.ranking.learning import StoredModel
+    from searchapp.ranking.learning import FeatureContribution, StoredModel
     from searchapp.ranking.signals.terms import TermSpace
 
 
@@ -517,6 +516,8 @@ class TrainedScorer(SignalScorer):
     """Ranks by a linear model of topics, `AT_ONCE` topics at a time."""
 
     def __init__(self, stored: StoredModel) -> None:
+        from searchapp.ranking.learning import Linear  # slow to import
+
         self._stored = stored
         self._linear = Linear.read(stored.header, stored.arrays)
 
