@@ -213,11 +213,11 @@ class JavaRegex:
         pattern_for = self._pattern_for
         longest = -1 if self._has_boundary else self._limit.longest
         quick = self._quick.findall
-        if group:
-            return lambda text: list(
-                filter(None, quick(text) if len(text) <= longest else pattern_for(text).findall(text))
-            )
-        return lambda text: quick(text) if len(text) <= longest else pattern_for(text).findall(text)
+
+        def find(text: str) -> list[str]:
+            return quick(text) if len(text) <= longest else pattern_for(text).findall(text)
+
+        return (lambda text: list(filter(None, find(text)))) if group else find
 
     def substitute(self, template: str, text: str, count: int = 0) -> str:
         """Replace matches (the first `count` of them, if not 0) by Python's template."""

@@ -543,9 +543,8 @@ class _CollectedMembers:
     def add_strings(self, batch: Sequence[Indexed]) -> None:
         """Add documents all at once, given that `IndexWriter._has_strings` is true of them."""
         self.documents.extend(range(len(batch)))
-        texts: dict[
-            str, list[tuple[int, Entry]]
-        ] = {}  # of the fields that read them only when they are packed
+        # The entries of each property whose fields keep its texts, and read them when they are packed.
+        texts: dict[str, list[tuple[int, Entry]]] = {}
         for field, present in zip(self._fields, self._entries, strict=True):
             name = field.field.source
             entries = texts.get(name) if field.keeps_texts else None

@@ -85,6 +85,11 @@ class ScoreRow:
     dense: NDArray[Any] | None = None  # the scores of every document, if the row is dense
     index_frequency: int | None = None  # document frequency in the index; None if it is the length of the row
 
+    def __post_init__(self) -> None:
+        # kernels.c reads these types at the addresses in `packed`.
+        self.documents = np.ascontiguousarray(self.documents, np.int32)
+        self.scores = np.ascontiguousarray(self.scores, np.float32)
+
     @property
     def frequency(self) -> int:
         """The number of matching documents in the whole index."""
@@ -99,8 +104,6 @@ class ScoreRow:
     @cached_property
     def packed(self) -> bytes:
         """The row in the form that kernels.c reads while this object lives."""
-        self.documents = np.ascontiguousarray(self.documents, np.int32)
-        self.scores = np.ascontiguousarray(self.scores, np.float32)
         addresses = self.documents.ctypes.data, self.scores.ctypes.data
         return ROW.pack(*addresses, len(self.scores), int(self.frequency), int(self.is_common))
 
@@ -109,12 +112,13 @@ class ScoreRow:
 class FieldRows(ScoreRow):
     """The rows of all terms of a field, concatenated by rank."""
 
-    starts: Int64s = dataclass_field(
-        kw_only=True
-    )  # of each term's row, by rank, followed by the end of the last
-    # Document frequencies in the index, by rank.
+    starts: Int64s = dataclass_field(kw_only=True)  # of each row, followed by the end of the last
     frequencies: Int64s = dataclass_field(kw_only=True)  # documents in the index that contain each term
     common: int = dataclass_field(kw_only=True)  # a term with more documents in the index is common
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + ROW.size * len(self.frequencies)  # of `packed_rows`
 
     @cached_property
     def packed_rows(self) -> Int64s:
@@ -126,8 +130,6 @@ class FieldRows(ScoreRow):
         sizes = np.diff(self.starts)
         if self.starts[0] < 0 or self.starts[-1] > len(self.scores) or (sizes < 0).any():
             raise IndexError("the postings of a term are not those of documents")
-        self.documents = np.ascontiguousarray(self.documents, np.int32)
-        self.scores = np.ascontiguousarray(self.scores, np.float32)
         begins = self.starts[:-1]
         columns = (
             self.documents.ctypes.data + begins * self.documents.itemsize,

@@ -73,7 +73,8 @@ class FlatClause:
         return self.field, float(self.boost)
 
     def elsewhere(self, reader: IndexReader) -> tuple[int, int]:
-        return reader.fields[self.field].elsewhere(self.terms)
+        """Return number and document frequencies of the terms that occur only in other segments."""
+        return reader.fields[self.field].elsewhere(self.terms) if reader.is_part else (0, 0)
 
 
 @dataclass(slots=True)
@@ -225,11 +226,8 @@ def best_of_batch(
     batch = workspace.batch
     batch.few, batch.topic_count, batch.width = few, len(topics), width
     batch.rows = b"".join([clause.rows for topic in topics for clause in topic.clauses])
-    batch.clauses, batch.topics, batch.excluded = (
-        b"".join(clauses),
-        b"".join(packed_topics),
-        excluded.tobytes(),
-    )
+    batch.clauses, batch.topics = b"".join(clauses), b"".join(packed_topics)
+    batch.excluded = excluded.tobytes()
     batch.documents, batch.scores = documents.ctypes.data, scores.ctypes.data
     batch.found = found.ctypes.data
     if functions.searchapp_best(ctypes.byref(batch)):
@@ -268,8 +266,7 @@ class _BatchRows:
             packed = field_rows.packed_rows[ranks].tobytes()
         else:
             packed = b"".join([self._kept(row).packed for row in self._single_rows(clause)])
-        elsewhere = clause.elsewhere(self._reader) if self._reader.is_part else (0, 0)
-        return BatchClause(packed, clause.rounded, elsewhere)
+        return BatchClause(packed, clause.rounded, clause.elsewhere(self._reader))
 
     def _single_rows(self, clause: FlatClause) -> Sequence[ScoreRow]:
         if clause.leaf is not None:
@@ -556,8 +553,7 @@ class Pruner:
         terms, sums = [], []
         for clause in flat.clauses:
             terms += self._bounded_terms(clause)
-            elsewhere = clause.elsewhere(self._reader) if self._reader.is_part else (0, 0)
-            sums.append(_SUM.pack(len(terms), clause.rounded, *elsewhere))
+            sums.append(_SUM.pack(len(terms), clause.rounded, *clause.elsewhere(self._reader)))
         if flat.optional:
             terms += chain.from_iterable(map(self._bounded_terms, flat.optional))
             sums.append(_SUM.pack(len(terms), True, 0, 0))
