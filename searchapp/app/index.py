@@ -707,9 +707,11 @@ def own_tasks(stored: Iterable[StoredVersion]) -> list[OwnTask]:
 
 def reference(settings: Settings, task: str) -> str:
     """Return the file of an indexed own task for its name; return everything else unchanged."""
+    if task in tasks.shipped_names() or Path(task).is_file():
+        return task
     from searchapp.tasks.own import task_file  # slow to import
 
-    if task_file.name_problem(task) or Path(task).is_file():
+    if task_file.name_problem(task):
         return task
     try:
         with closing(open_engine(settings)) as engine:

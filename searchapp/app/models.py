@@ -11,8 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from searchapp.app.index import index_examples, lenient_advice, read_examples
-from searchapp.embeddings.access import WORD_ATTEMPTS, Access
-from searchapp.embeddings.reranking import Reranking
+from searchapp.embeddings.access import ATTEMPTS, WORD_ATTEMPTS, Access
 from searchapp.engines.base import Engine, Index
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.files import DocumentsDigest, digest_json
@@ -30,6 +29,7 @@ from searchapp.text import counted
 
 if TYPE_CHECKING:
     from searchapp.app.embed import WordEmbedder
+    from searchapp.embeddings.reranking import Reranking
     from searchapp.ranking.learning import StoredModel
 
 FOLDER = "models"  # of models in the home directory
@@ -461,11 +461,25 @@ def signal_inputs(
         fusion,
         transformers=transformers,
     )
-    if reranking is None and home is not None:
-        reranking = Reranking(home, Access())
     if reranking is not None:
         inputs = replace(inputs, rerank=reranking.scores)
+    elif home is not None:
+        inputs = replace(inputs, rerank=_reranker_scores(home, Access()))
     return inputs
+
+
+def _reranker_scores(
+    home: Path, access: Access, attempts: int = ATTEMPTS
+) -> Callable[..., list[list[float]]]:
+    """Return the `scores` of a `Reranking` that the first call makes."""
+
+    @cache
+    def reranking() -> Reranking:
+        from searchapp.embeddings.reranking import Reranking  # slow to import
+
+        return Reranking(home, access, attempts=attempts)
+
+    return lambda *arguments: reranking().scores(*arguments)
 
 
 def typed_inputs(
@@ -498,7 +512,7 @@ def typed_inputs(
     inputs = signal_inputs(task, engine, index, split_of, progress, Problems(lenient=True), home=home)
     if home is None:
         return inputs
-    reranking = Reranking(home, access or Access(), attempts=WORD_ATTEMPTS)
+    scores = _reranker_scores(home, access or Access(), WORD_ATTEMPTS)
 
     @cache
     def embedder() -> WordEmbedder:
@@ -509,7 +523,7 @@ def typed_inputs(
     def rerank(*arguments: Any) -> list[list[float]]:
         from searchapp.app.embed import until_cancelled  # slow to import
 
-        return until_cancelled(lambda: reranking.scores(*arguments))
+        return until_cancelled(lambda: scores(*arguments))
 
     return replace(inputs, embed_words=lambda words, made_by: embedder()(words, made_by), rerank=rerank)
 

@@ -17,11 +17,9 @@ from copy import copy
 from dataclasses import field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Self, TypeVar
 
 from searchapp import resources
-from searchapp.embeddings.reranker_source import RerankerSource
-from searchapp.embeddings.source import EmbeddingSource
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import BreakdownScorer, GoldFiles, Scorer, ScorerOptions
 from searchapp.formats.problems import Problems
@@ -29,6 +27,10 @@ from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Document, Example, ForeignIndex, Markup, Run, Topic
 from searchapp.resources import SAMPLES, RecipeBook
 from searchapp.text import choices_hint
+
+if TYPE_CHECKING:
+    from searchapp.embeddings.reranker_source import RerankerSource
+    from searchapp.embeddings.source import EmbeddingSource
 
 T = TypeVar("T")
 

@@ -31,10 +31,13 @@ class MappingFilter:
 
     def __init__(self, rules: tuple[tuple[str, str], ...]) -> None:
         self._mapping = dict(rules)
+        self._changes_ascii = any(map(str.isascii, self._mapping))
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:  # slow to compile, and not needed for most queries
         longest_first = sorted(self._mapping, key=len, reverse=True)
         # `(?!)` never matches: a filter without rules changes nothing.
-        self._pattern = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
-        self._changes_ascii = any(map(str.isascii, self._mapping))
+        return re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
 
     def replace(self, text: str) -> str:
         if text.isascii() and not self._changes_ascii:
@@ -135,7 +138,7 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([\s\S]?))")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
-# Compiling the pattern is slow, and a reopened index has the same rules.
+# A reopened index has the same rules, and their pattern is slow to compile.
 _compiled_rules = lru_cache(maxsize=64)(MappingFilter)
 
 
