@@ -25,7 +25,6 @@ enum {
     STRIDE = 32,
 #endif
     SAMPLED = 16, /* one of this many strides of impacts is sampled, to estimate how many reach a bound */
-    SEEDS = 24, /* the least number of documents that are scored first, for a threshold */
 };
 
 /* Measured relative costs: adding a bound with the work that follows from it, checking an added bound, a look-up in a
@@ -286,7 +285,7 @@ static int64_t cost_of_following(const Search *search, int64_t number)
 /* Find a first threshold: score documents with the greatest impacts, and drop them. */
 static int seed(Search *search)
 {
-    int64_t left = search->query->size + search->query->excluded_count + SEEDS;
+    int64_t left = search->query->size + search->query->excluded_count;
     for (int64_t number = 0; number < search->query->clause_count && left > 0; number++) {
         const Clause *clause = &search->clauses[number];
         int64_t seen = clause->documents.size < left * STRIDE ? clause->documents.size : left * STRIDE;

@@ -106,14 +106,14 @@ static int count_bits(uint64_t bits)
 
 static int is_marked(const Marks *marks, int32_t document)
 {
-    return marks[document / MARKED].bits >> document % MARKED & 1;
+    return marks[(uint32_t)document / MARKED].bits >> (uint32_t)document % MARKED & 1;
 }
 
 /* Return the position of a marked document among the documents of its term. */
 static int64_t place_of(const Marks *marks, int32_t document)
 {
-    const Marks *some = &marks[document / MARKED];
-    return some->before + count_bits(some->bits & (((uint64_t)1 << document % MARKED) - 1));
+    const Marks *some = &marks[(uint32_t)document / MARKED];
+    return some->before + count_bits(some->bits & (((uint64_t)1 << (uint32_t)document % MARKED) - 1));
 }
 
 /* Scores */

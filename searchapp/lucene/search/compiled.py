@@ -339,13 +339,16 @@ EXCLUDED_SHARE = 64  # at most one document in this many may be excluded
 
 BITMAP_BYTES = 192 << 20
 
-BITMAP_SHARE = 32  # only terms in more than one document in this many have bitmaps
+MOST_BITMAPS = 2048
 
-MOST_BITMAPS = 2048  # a small index has room for more bitmaps than it can use
+# Only terms in more than one document in this many have bitmaps: if there is memory for MOST_BITMAPS, and if not.
+BITMAP_SHARE, LARGE_BITMAP_SHARE = 256, 32
 
 REPEATED = 4  # occurrences of a term in the first queries of a batch that justify a bitmap
 
 SEEK_COST = 16  # postings added to a bitmap in the time of one search among many
+
+CLEAR_COST = 1 / 32  # for each document of the segment, as a number of postings
 
 TERM_BYTES = 700  # memory of a cached term, without computed arrays
 
@@ -401,6 +404,7 @@ class DocumentBitmaps:
         self._count = count
         self._width = 16 * (count // 64 + 1)
         self._most = min(MOST_BITMAPS, limit // self._width)
+        self._least = count // (BITMAP_SHARE if self._most == MOST_BITMAPS else LARGE_BITMAP_SHARE)
         self._maps: OrderedDict[Hashable, int] = OrderedDict()  # addresses
         self._searched: dict[Hashable, int] = {}
 
@@ -421,10 +425,10 @@ class DocumentBitmaps:
     def count(self, term: _BoundedTerm, searched: int) -> None:
         """Count `searched` look-ups among the postings of a term, and create its bitmap if worthwhile."""
         frequency = term.frequency
-        if frequency * BITMAP_SHARE < self._count or not self._most or term.key in self._maps:
+        if frequency < self._least or not self._most or term.key in self._maps:
             return
         total = self._searched.get(term.key, 0) + searched
-        if total * SEEK_COST < frequency + self._count // BITMAP_SHARE:
+        if total * SEEK_COST < frequency + self._count * CLEAR_COST:
             self._searched[term.key] = total
             return
         self._searched.pop(term.key, None)

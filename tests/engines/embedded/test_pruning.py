@@ -204,6 +204,7 @@ def test_pruning_returns_the_hits_of_an_exhaustive_search(
     with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore", invalid="ignore"):
         patch.setattr(compiled, "SEEK_COST", seek_cost)
         patch.setattr(compiled, "BITMAP_SHARE", 10**6)
+        patch.setattr(compiled, "LARGE_BITMAP_SHARE", 10**6)
         pruner = pruner_of(index, bitmap_bytes)
         for _time in range(2):  # the second time with cached terms and bitmaps
             pruned, expected = answers(index, query, size, pruner)
