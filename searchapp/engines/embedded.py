@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,9 +68,6 @@ BATCH_BODIES, LARGE_INDEX_BATCH_BODIES = 64, 8  # topics of a batch
 
 # On a large index, this number of topics is prepared before processes start, and justifies their start.
 FIRST_OF_LARGE = 64
-
-# For fewer batches of changed documents, forking this process takes longer than the analysis.
-FEWEST_CHANGED_BATCHES = 8
 
 
 class RankingCache:
@@ -385,12 +381,10 @@ class EmbeddedEngine:
                 _log_plan(version, carried)
             return asdict(info)
 
-        worth_it = FEWEST_CHANGED_BATCHES if carried else processes.WORTH_IT
-        parallel_map = partial(processes.map_in_processes, worth_it=worth_it)
         try:
             write_version(
                 *(versions, spec.mapping, _Documents(documents), spec.documents),
-                *(describe, carried, advance, parallel_map),
+                *(describe, carried, advance, processes.map_in_processes),
             )
         except OSError as error:
             raise SearchappError(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import shutil
+import time
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import cached_property
-from itertools import chain, compress, islice, repeat
+from itertools import compress, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -89,14 +91,15 @@ LAST_POSITION = 2**31 - 1 - 128  # maximum position of a term in Lucene
 LONGEST_ID = 512  # maximum bytes of an id in Elasticsearch
 
 SCRATCH = "scratch"
-# Of a batch for another process: the first ones are small, so that few documents occupy all processes too, and later
-# ones large, because each repeats the terms of others.
-BATCH_DOCUMENTS, LATER_BATCH_DOCUMENTS = 256, 2048
-SMALL_BATCHES = 8
+# CPU seconds of analysis in this process before others start, which inherit the terms that it knows by then.
+SECONDS_ALONE = 1.0
 
-# Of a batch for this process, which needs no turns: a batch ends at one of these.
+# Until then batches grow from `FIRST_DOCUMENTS`, because each repeats the terms of others. Those of slow analyzers
+# remain small, so that few documents occupy all processes too. A batch ends at `MOST_DOCUMENTS` or `MOST_CHARACTERS`.
+FIRST_DOCUMENTS = 256
 MOST_DOCUMENTS = 4096
 MOST_CHARACTERS = 1 << 20
+GROWTH = 4
 
 COPIED_DOCUMENTS = 10_000  # documents of a merged segment copied between progress reports
 
@@ -656,18 +659,36 @@ class IndexWriter:
 
     def add_all(self, documents: Iterable[Document], advance: Advance, parallel_map: ParallelMap) -> None:
         fields = (field for members in self._members.values() for field in members.fields)
-        is_quick = all(field.is_quick for field in fields)
+        seconds_alone = math.inf if all(field.is_quick for field in fields) else SECONDS_ALONE
         sent: deque[tuple[list[Document], list[Indexed]]] = deque()
+        seconds = 0.0
 
-        sizes = chain(repeat(BATCH_DOCUMENTS, SMALL_BATCHES), repeat(LATER_BATCH_DOCUMENTS))
+        def sizes() -> Iterator[int]:
+            size = FIRST_DOCUMENTS
+            while True:
+                yield size
+                if seconds < seconds_alone:
+                    size = min(GROWTH * size, MOST_DOCUMENTS)
 
         def batches() -> Iterator[list[Indexed]]:
-            for chunk in _chunks(documents, repeat(MOST_DOCUMENTS) if is_quick else sizes):
+            for chunk in _chunks(documents, sizes()):
                 batch = [(document.id, document.source()) for document in chunk]
                 sent.append((chunk, batch))
                 yield batch
 
-        for packed in (map if is_quick else parallel_map)(self._packed, batches()):
+        def packed_batches() -> Iterator[list[PackedMembers]]:
+            nonlocal seconds
+            waiting = batches()
+            for batch in waiting:
+                start = time.process_time()
+                packed = self._packed(batch)
+                seconds += time.process_time() - start
+                yield packed
+                if seconds >= seconds_alone:
+                    break
+            yield from parallel_map(self._packed, waiting)
+
+        for packed in packed_batches():
             chunk, batch = sent.popleft()
             firsts = {path: members.count for path, members in self._members.items()}
             for document_id, source in batch:

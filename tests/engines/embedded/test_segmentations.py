@@ -356,7 +356,8 @@ def test_arrays_narrow_again_after_large_frequencies_are_deleted(embedded: Embed
 def test_several_processes_analyze_many_new_documents(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "BATCH_DOCUMENTS", 2)
+    monkeypatch.setattr(writer, "FIRST_DOCUMENTS", 2)
+    monkeypatch.setattr(writer, "SECONDS_ALONE", 0)
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     for number in (3, 30):
         documents = [

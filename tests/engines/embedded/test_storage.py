@@ -146,7 +146,7 @@ def test_merged_runs_on_disk_equal_a_single_run(
         return {file.name: file.read_bytes() for file in folder.glob("*.npy")}
 
     expected = contents(build_rings(embedded))
-    monkeypatch.setattr(writer, "BATCH_DOCUMENTS", 9)
+    monkeypatch.setattr(writer, "FIRST_DOCUMENTS", 9)
     for name, size in sizes.items():
         monkeypatch.setattr(postings, name, size)
     for name, size in merged.items():
