@@ -147,8 +147,11 @@ class Highlighter:
                 raise unsupported(
                     f"`no_match_size` or `require_field_match` for {field.name}, which is {field.type},"
                 )
-            if field.type == FLATTENED and _marked_leaves(query, field.name):
-                raise unsupported(f"highlights of {field.name}, which is flattened,")
+            names = options.matched_fields if options.type == "unified" else ()
+            if field.type == FLATTENED:
+                names = field.name, *names
+            if any(_marked_leaves(query, name) for name in names):
+                raise unsupported(f"highlights of {field.name}, which is {field.type},")
             return []
         if options.type == "unified":
             return self._unified(field, options, query, source, document)

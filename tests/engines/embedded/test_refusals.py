@@ -221,6 +221,10 @@ def test_invalid_bodies_are_rejected(index: Any, parameters: dict[str, Any]) -> 
         ({"highlight": {"boundary_scanner": "chars", "fields": {"text": {}}}}, "`boundary_scanner: chars`"),
         ({"highlight": {"force_source": True, "fields": {}}}, "`force_source` in `highlight`"),
         (
+            {"highlight": {"fields": {"year": {"matched_fields": ["text"]}}}},
+            "highlights of year, which is integer,",
+        ),
+        (
             {
                 "explain": True,
                 "query": {"constant_score": {"filter": {"function_score": {"query": MATCH, "weight": 2}}}},
