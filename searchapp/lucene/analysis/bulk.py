@@ -240,7 +240,7 @@ class BulkWork:
         )
         found = library.searchapp_tokens(request)
         terms = terms[: int(counts.clip(min=0).sum())]
-        if rule.following and len(terms) < FEWEST_REPETITIONS * found:
+        if rule.following and len(terms) + len(texts) < FEWEST_REPETITIONS * found:
             return self._python_tokens(texts, tokenizer)
         distinct = list(map(text.__getitem__, map(slice, *spans[:found].T.tolist())))
         if rule.following:
