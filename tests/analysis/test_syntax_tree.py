@@ -85,7 +85,8 @@ def test_equal_pieces_are_divided_once(pattern: str, text: str, pieces: int) -> 
 def test_pieces_that_are_hardly_repeated_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "FEWEST_REPETITIONS", 4)
     analyzer = pattern_analyzer("[a-z]+-?")
-    for texts, pieces in ((["a- b- c-", "a- d"], 0), (["a- b- a-", "a- b- a- b- a-"], 2)):
+    short = ["a- b- c-", *[""] * 9]
+    for texts, pieces in ((["a- b- c-", "a- d"], 0), (["a- b- a-", "a- b- a- b- a-"], 2), (short, 3)):
         assert analyze_bulk(analyzer, texts) == analyze_each(analyzer, texts)
         assert analyzer.bulk is not None
         assert sum(map(len, analyzer.bulk.work._pieces.values())) == (pieces if native.library() else 0)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, compress
 from typing import Any
 
@@ -121,18 +122,39 @@ class _TermNumbers(dict[str, int]):
         return number
 
 
-class _PieceTerms(dict[str, list[int]]):
-    """The numbers of the terms of each piece of a text, see `AsciiRule`."""
+class _Parts(dict[str, int]):
+    """Numbers of pieces of texts (see `AsciiRule`), or of terms that are divided into n-grams, and their terms."""
 
-    def __init__(self, terms: _TermNumbers, tokenizer: Tokenizer) -> None:
-        self._numbers = terms
-        self._tokenizer = tokenizer
+    def __init__(self, numbers: _TermNumbers, divide: Callable[[str], Iterable[str]]) -> None:
+        self._number = numbers.__getitem__
+        self._divide = divide
+        self._terms = array("i")
+        self._starts = array("i", [0])  # of the terms of each part, and the end
         self.characters = 0
 
-    def __missing__(self, piece: str) -> list[int]:
-        self[piece] = numbers = list(map(self._numbers.__getitem__, self._tokenizer.terms(piece)))
-        self.characters += len(piece)
-        return numbers
+    def __missing__(self, part: str) -> int:
+        terms = list(map(self._number, self._divide(part)))  # first, because a tokenizer may raise an error
+        self[part] = number = len(self)
+        self._terms.extend(terms)
+        self._starts.append(len(self._terms))
+        self.characters += len(part)
+        return number
+
+    def expanded(self, parts: Sequence[str], places: Int32s) -> tuple[Int32s, Int32s]:
+        """Return the terms of the parts at these places, one after the other, and the number of each."""
+        numbers = np.fromiter(map(self.__getitem__, parts), np.int32, len(parts))
+        terms, starts = np.frombuffer(self._terms, np.int32), np.frombuffer(self._starts, np.int32)
+        library = native.library()
+        if library is None:
+            numbers = numbers[places]
+            sizes = np.diff(starts)[numbers]
+            shifts = starts[numbers] - (np.cumsum(sizes) - sizes)
+            return terms[np.repeat(shifts, sizes) + np.arange(int(sizes.sum()))], sizes
+        sizes = np.empty(len(places), np.int32)
+        arguments = [values.ctypes.data for values in (places, numbers, starts, terms, sizes)]
+        expanded = np.empty(library.searchapp_expand(len(places), *arguments, None), np.int32)
+        library.searchapp_expand(len(places), *arguments, expanded.ctypes.data)
+        return expanded, sizes
 
 
 class BulkWork:
@@ -144,9 +166,9 @@ class BulkWork:
 
     def _forget(self) -> None:
         self.terms = _TermNumbers()
-        self._pieces: dict[Tokenizer, _PieceTerms] = {}
+        self._pieces: dict[Tokenizer, _Parts] = {}
         self._outcomes: dict[tuple[TermFilter, ...], Int32s] = {}
-        self._grams: dict[NGramFilter, dict[int, list[int]]] = {}
+        self._grams: dict[NGramFilter, _Parts] = {}
 
     def _start(self, texts: list[str]) -> None:
         self._texts = texts
@@ -156,7 +178,7 @@ class BulkWork:
     def take(self, texts: Sequence[str]) -> None:
         if texts == self._texts:
             return
-        remembered: tuple[_TermNumbers | _PieceTerms, ...] = self.terms, *self._pieces.values()
+        remembered: tuple[_TermNumbers | _Parts, ...] = self.terms, *self._pieces.values()
         if (
             sum(map(len, remembered)) > NUMBERED_TERMS
             or sum(terms.characters for terms in remembered) > NUMBERED_CHARACTERS
@@ -245,8 +267,8 @@ class BulkWork:
         distinct = list(map(text.__getitem__, map(slice, *spans[:found].T.tolist())))
         if rule.following:
             if tokenizer not in self._pieces:
-                self._pieces[tokenizer] = _PieceTerms(self.terms, tokenizer)
-            numbers, sizes = _expanded(map(self._pieces[tokenizer].__getitem__, distinct), terms)
+                self._pieces[tokenizer] = _Parts(self.terms, tokenizer.terms)
+            numbers, sizes = self._pieces[tokenizer].expanded(distinct, terms)
             return numbers, _sums(sizes, counts)
         normalized = map(tokenizer.normalize, distinct)
         return np.fromiter(map(self.terms.__getitem__, normalized), np.int32, found)[terms], counts
@@ -263,13 +285,10 @@ class BulkWork:
 
     def split(self, tokens: BulkTokens, filter_: NGramFilter) -> BulkTokens:
         """Replace each token by its n-grams."""
-        known = self._grams.setdefault(filter_, {})
-        distinct, places = np.unique(tokens.terms, return_inverse=True)
-        numbers = distinct.tolist()
-        for number in numbers:
-            if number not in known:
-                known[number] = list(map(self.terms.__getitem__, filter_.grams(self.terms.texts[number])))
-        grams, sizes = _expanded(map(known.__getitem__, numbers), places)
+        if filter_ not in self._grams:
+            self._grams[filter_] = _Parts(self.terms, filter_.grams)
+        own = _with_own_vocabulary(tokens)
+        grams, sizes = self._grams[filter_].expanded(own.vocabulary, own.terms)
         return BulkTokens(
             self.terms.texts,
             grams,
@@ -298,16 +317,6 @@ class BulkWork:
 def _address(content: bytes) -> int:
     """Return the address of the content, which the caller must keep."""
     return ctypes.cast(ctypes.c_char_p(content), ctypes.c_void_p).value or 0
-
-
-def _expanded(parts: Iterable[list[int]], places: NDArray[Any]) -> tuple[Int32s, Int32s]:
-    """Return the numbers of the parts at these places, one after the other, and the number of each."""
-    parts = list(parts)
-    part_sizes = np.fromiter(map(len, parts), np.int32, len(parts))
-    numbers = np.fromiter(chain.from_iterable(parts), np.int32, int(part_sizes.sum()))
-    sizes, firsts = part_sizes[places], (np.cumsum(part_sizes) - part_sizes)[places]
-    starts = np.cumsum(sizes) - sizes
-    return numbers[np.repeat(firsts - starts, sizes) + np.arange(int(sizes.sum()))], sizes
 
 
 def _with_own_vocabulary(tokens: BulkTokens) -> BulkTokens:

@@ -54,6 +54,7 @@ def _loaded() -> tuple[ctypes.CDLL | None, str]:
         ("unpack", ctypes.c_int, [pointer, pointer, pointer, number, number, pointer]),
         ("room", number, [number, number, number]),
         ("tokens", number, [pointer]),
+        ("expand", number, [number, *[pointer] * 6]),
         ("invert", None, [pointer]),
         ("dots", None, [pointer, number, number, pointer, number, pointer]),
     ):

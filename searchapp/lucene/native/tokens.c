@@ -1,4 +1,4 @@
-/* Divide ASCII texts into tokens, and number their distinct terms, for `BulkWork.cut` in analysis/bulk.py.
+/* Divide ASCII texts into tokens, and number their distinct terms, for analysis/bulk.py.
 
    The tokenizers of analysis/tokenizers.py are the reference: this code returns the same tokens. */
 
@@ -98,4 +98,24 @@ int64_t searchapp_tokens(const Texts *texts)
         begin = end;
     }
     return terms;
+}
+
+/* Fill the number of terms of the part at each of `count` places, and their terms one after the other unless `expanded` is
+   NULL; return the number of all.
+
+   The places are indices of `parts`. The terms of a part begin at its start, and end at the next. */
+int64_t searchapp_expand(int64_t count, const int32_t *places, const int32_t *parts, const int32_t *starts,
+                         const int32_t *terms, int32_t *sizes, int32_t *expanded)
+{
+    int64_t total = 0;
+    for (int64_t at = 0; at < count; at++) {
+        const int32_t *start = starts + parts[places[at]];
+        sizes[at] = start[1] - start[0];
+        if (expanded) {
+            for (int32_t term = start[0]; term < start[1]; term++) expanded[total++] = terms[term];
+        } else {
+            total += sizes[at];
+        }
+    }
+    return total;
 }
