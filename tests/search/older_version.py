@@ -27,7 +27,7 @@ def rewriting() -> Iterator[None]:
         patch.setattr(
             boolean, "_RULES", tuple(rule for rule in boolean._RULES if rule not in NEW_IN_LUCENE_10)
         )
-        patch.setattr(Schema, "vectors_apart", {})  # new in 9.2
+        patch.setattr(Schema, "vectors", {})  # new in 9.2
         yield
 
 

@@ -86,6 +86,8 @@ def body(draw: Draw) -> Json:
                 ["*"],
                 {"exclude_vectors": draw.choice([True, False, "false"])},
                 {"exclude_vectors": False, "excludes": ["o.vec", "a"]},
+                {"exclude_vectors": True, "excludes": ["text"]},
+                {"exclude_vectors": True, "includes": ["o.*"]},
             ]
         ),
         "track_total_hits": lambda: draw.choice([False, True, 5, "true", -1]),

@@ -517,22 +517,24 @@ class Schema:
         )
 
     @cached_property
-    def vectors_apart(self) -> Mapping[str, Field]:
-        """The fields of vectors, by name, if Elasticsearch stores vectors apart from sources."""
+    def vectors(self) -> Mapping[str, Field]:
+        """The fields of vectors, by name."""
         fields = (*self.fields.values(), *self.unindexed.values())
-        return {field.name: field for field in fields if field.is_vector} if self.hides_vectors else {}
+        return {field.name: field for field in fields if field.is_vector}
 
-    def shown_source(self, source: Any, *, shows_vectors: bool, prefix: str = "") -> Any:
-        """Return a source, or a part of it whose path is `prefix`, as Elasticsearch returns it."""
+    def shown_source(self, source: Any, shows_vectors: bool, prefix: str = "") -> Any:
+        """Return a source, or a part of it whose path is `prefix`, as Elasticsearch does if it stores vectors apart."""
+        if not self.vectors:
+            return source
         if isinstance(source, list | tuple):
-            return [self.shown_source(part, shows_vectors=shows_vectors, prefix=prefix) for part in source]
+            return [self.shown_source(part, shows_vectors, prefix) for part in source]
         if not isinstance(source, Mapping):
             return source
         shown = {}
         for key, value in source.items():
-            field = self.vectors_apart.get(prefix + key)
+            field = self.vectors.get(prefix + key)
             if field is None:
-                shown[key] = self.shown_source(value, shows_vectors=shows_vectors, prefix=f"{prefix}{key}.")
+                shown[key] = self.shown_source(value, shows_vectors, f"{prefix}{key}.")
             elif shows_vectors and field.name in self.unindexed:
                 shown[key] = value
             elif shows_vectors and value is not None:

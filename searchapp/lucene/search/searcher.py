@@ -8,6 +8,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache, partial
 from itertools import accumulate, count
 from pathlib import Path
@@ -473,8 +474,10 @@ class Index:
             sources = self.reader.sources_of(documents)
         schema, filter_ = self.reader.schema, frame.source
         shown = sources
-        if filter_ is not None and schema.vectors_apart:
-            shown = [schema.shown_source(source, shows_vectors=filter_.shows_vectors) for source in sources]
+        if filter_ is not None and schema.hides_vectors:
+            shown = [schema.shown_source(source, bool(filter_.shows_vectors)) for source in sources]
+        elif filter_ is not None and filter_.shows_vectors is False:
+            filter_ = replace(filter_, excludes=(*filter_.excludes, *schema.vectors))
         explanations = self._explanations(request, documents) if frame.explain else {}
         return [
             ScoredDocument(

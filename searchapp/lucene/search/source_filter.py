@@ -31,7 +31,7 @@ class SourceFilter:
 
     includes: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
-    shows_vectors: bool = False  # also without `includes`
+    shows_vectors: bool | None = None  # None: if `includes` do, or the index
 
     @classmethod
     def of(cls, value: Any) -> SourceFilter | None:
@@ -43,14 +43,15 @@ class SourceFilter:
             return cls() if value else None
         problems = ErrorCollector()
         excludes: tuple[str, ...] = ()
-        shows_vectors = False
+        shows_vectors: bool | None = None
         if isinstance(value, Mapping):
             with problems.at("_source"):
                 known_only(value, {"includes", "excludes", "exclude_vectors"}, "`_source`")
-                hides_vectors = value.get("exclude_vectors", True)
-                if hides_vectors == "":
-                    raise invalid("`exclude_vectors` of `_source` must be true or false")
-                shows_vectors = not parameters.flag(hides_vectors, "`exclude_vectors` of `_source`")
+                if "exclude_vectors" in value:
+                    label = "`exclude_vectors` of `_source`"
+                    if value["exclude_vectors"] == "":
+                        raise invalid(f"{label} must be true or false")
+                    shows_vectors = not parameters.flag(value["exclude_vectors"], label)
             includes, excludes = (
                 _patterns(value.get(key, ()), f"_source.{key}", problems, only_text=True)
                 for key in ("includes", "excludes")
@@ -58,7 +59,7 @@ class SourceFilter:
         else:
             includes = _patterns(value, "_source", problems)
         problems.raise_if_any()
-        return cls(includes, excludes, shows_vectors or bool(includes))
+        return cls(includes, excludes, True if includes else shows_vectors)
 
     def apply(self, source: Mapping[str, Any]) -> Mapping[str, Any]:
         if any("*" in pattern for pattern in self.excludes):
@@ -125,7 +126,7 @@ def _patterns(value: Any, path: str, problems: ErrorCollector, *, only_text: boo
             if not isinstance(name, str) and (only_text or not is_list):
                 raise invalid(f"`_source` must name properties, not {name!r}")
             text = parameters.raw_text(name, "a name in `_source`")
-            if "**" in text or "\\" in text or text != text.strip() or not text:
+            if "**" in text or "\\" in text or text.endswith(".") or text != text.strip() or not text:
                 raise unsupported(f"the pattern `{text}` in `_source`")
             patterns.append(text)
     return tuple(patterns)

@@ -171,3 +171,31 @@ def test_rejections_name_the_field_and_the_document(
         with pytest.raises(SearchappError) as refused:
             engine.build("rings", spec, [Document("d", "a", {"vec": value})])
         assert problem in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "as_stored", "apart"),
+    [
+        ({}, {"a": "b", "vec": [1, 2, 3], "o": {"vec": [4, 5, 6]}}, {"a": "b", "o": {}}),
+        ({"exclude_vectors": True}, {"a": "b"}, {"a": "b", "o": {}}),
+        ({"exclude_vectors": True, "excludes": ["a"]}, {}, {"o": {}}),
+        (
+            {"exclude_vectors": True, "includes": ["o.*"]},
+            {"o": {"vec": [4, 5, 6]}},
+            {"o": {"vec": [4, 5, 6]}},
+        ),
+        ({"exclude_vectors": False, "excludes": ["a", "o"]}, {"vec": [1, 2, 3]}, {"vec": [1, 2, 3]}),
+    ],
+)
+def test_sources_show_vectors_as_on_a_server(
+    tmp_path: Path, source: Json, as_stored: Json, apart: Json
+) -> None:
+    """What Elasticsearch 9.4.3 returned for an index with vectors in its sources, and for one without."""
+    document = Document("d", "text", {"a": "b", "vec": [1, 2, 3], "o": {"vec": [4, 5, 6]}})
+    written = mapping(vec=BYTE, o={"properties": {"vec": BYTE}})
+    with closing(EmbeddedEngine(tmp_path, "test")) as engine:
+        for hides, shown in ((False, as_stored), (True, apart)):
+            settings = {"index.mapping.exclude_source_vectors": hides}
+            engine.build("sources", IndexSpec({**written, "settings": settings}, 1, "sources"), [document])
+            (hit,) = engine.open("sources").find({"query": {"match_all": {}}, "_source": source})
+            assert {key: value for key, value in hit.source.items() if key not in ("id", "text")} == shown
