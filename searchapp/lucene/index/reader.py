@@ -838,6 +838,7 @@ class SegmentReader(IndexReader):
                 raise refuted(self.folder, str(error)) from error
             raise
         self._id_cache = _IdCache(self.ids, self._ranks, self._by_rank)
+        self._last_found: tuple[tuple[str, ...], Numbers] = (), np.zeros(0, np.int32)
 
     def _read_deletions(self, deleted: Numbers, count: int) -> None:
         is_valid = (
@@ -870,8 +871,13 @@ class SegmentReader(IndexReader):
         return document if self.live is None or self.live[document] else None
 
     def documents_of(self, ids: Iterable[str]) -> Numbers:
-        numbers = map(self.document, ids)
-        return np.array([number for number in numbers if number is not None], np.int32)
+        ids = tuple(ids)
+        last = self._last_found
+        if last[0] != ids:  # the topics of a fold exclude the same ids
+            numbers = map(self.document, ids)
+            last = ids, np.array([number for number in numbers if number is not None], np.int32)
+            self._last_found = last
+        return last[1]
 
     @cached_property
     def _nested_before(self) -> Int64s:

@@ -56,6 +56,18 @@ def test_equal_scores_are_ordered_by_the_bytes_of_the_ids(index: EmbeddedIndex, 
     assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.document_id.encode()))
 
 
+def test_lists_of_ids_in_turn_find_their_own_documents(index: EmbeddedIndex) -> None:
+    lists = [["5", "é7"], ["5", "é7"], ["5"], ["gone"], ["5", "é7", "10"], ["5"]]
+    bodies = [body({"ids": {"values": ids}}, DOCUMENTS) for ids in lists]
+    remaining = [
+        body({"bool": {"must": EQUAL, "must_not": {"ids": {"values": ids}}}}, DOCUMENTS) for ids in lists
+    ]
+    everything = {document.id for document in documents()}
+    for ids, hits, others in zip(lists, index.search(bodies), index.search(remaining), strict=True):
+        assert set(hits.document_ids) == everything & {*ids}
+        assert set(others.document_ids) == everything - {*ids}
+
+
 @pytest.mark.parametrize("query", [COMMON, RARE, EQUAL, ZERO, ONE_BEST, FEW, NONE], ids=repr)
 def test_every_page_is_a_slice_of_the_complete_ranking(index: EmbeddedIndex, query: Any) -> None:
     everything = ranked(index, query)
