@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from searchapp.formats.problems import Problems
 from searchapp.lucene.dataclass import dataclass
 from searchapp.model import Document, Example
 from searchapp.progress import Progress
-from searchapp.ranking.fusion import FUSION, REACH, AnswerFunction, LearnedFusion
+from searchapp.ranking.fusion import FUSION, REACH, AnswerFunction, LearnedFusion, TrainingFolds
 from searchapp.ranking.ranker import Ranker
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import Answer, GradedDocuments, Inputs, Trained, TrainingTopics, gold_of
@@ -104,13 +104,20 @@ class Models:
         """
         left_out = ranked if signal.leaves_out and self._is_training_topic(ranked) else ""
         withheld = frozenset([left_out] if left_out else []) if signal.leaves_out else self._withheld
+
+        def trained(
+            examples: Sequence[Example], documents: Sequence[Document]
+        ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+            with _memory_released([signal]):
+                return signal.train(examples, documents, workers)
+
         return self._model(
             _Learner(
                 signal.name,
                 signal.kind,
                 signal.training(),
                 withheld,
-                lambda examples, documents: _train(signal, examples, documents, workers),
+                trained,
                 left_out,
                 signal.most_kept,
             ),
@@ -155,9 +162,9 @@ class Models:
         def trained(
             examples: Sequence[Example], documents: Sequence[Document]
         ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-            answer_examples = _crossfitted_answers(recipe, inputs, examples, documents, self._progress)
+            answer_folds = _crossfitted_answers(recipe, inputs, examples, documents, self._progress)
             return learned.train(
-                [(signal.name, signal.weight) for signal in recipe.signals], examples, answer_examples
+                [(signal.name, signal.weight) for signal in recipe.signals], examples, answer_folds
             )
 
         training = {
@@ -259,15 +266,17 @@ class Models:
                 old.unlink(missing_ok=True)
 
 
-def _train(
-    signal: Trained, examples: Sequence[Example], documents: Sequence[Document], workers: int
-) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the header and the arrays of a new model of a signal; return the memory of its training to the system."""
+@contextmanager
+def _memory_released(signals: Iterable[Trained]) -> Iterator[None]:
+    """Return the memory of the training of signals to the system afterwards."""
     from searchapp.ranking.learning import release_memory  # slow to import
 
-    made = signal.train(examples, documents, workers)
-    release_memory()
-    return made
+    try:
+        yield
+    finally:
+        for signal in signals:
+            signal.release()
+        release_memory()
 
 
 def _crossfitted_answers(
@@ -277,11 +286,11 @@ def _crossfitted_answers(
     documents: Sequence[Document],
     progress: Progress,
 ) -> AnswerFunction:
-    """Return a function that ranks examples by a recipe, without the votes of withheld ones."""
+    """Return a function that ranks the examples of folds by a recipe, without the votes of withheld ones."""
     assert isinstance(recipe.fusion, LearnedFusion)
     plain = replace(recipe, fusion=recipe.fusion.unlearned)
 
-    def answer_examples(
+    def answer_fold(
         batch: Sequence[Example], withheld: frozenset[str]
     ) -> Iterator[tuple[Example, Sequence[Answer]]]:
         ranker = Ranker(plain, _without(withheld, inputs, examples, documents))
@@ -290,7 +299,13 @@ def _crossfitted_answers(
                 batch, ranker.answers([example.topic for example in batch], REACH, advance), strict=True
             )
 
-    return answer_examples
+    def answer_folds(folds: TrainingFolds) -> Iterator[tuple[Example, Sequence[Answer]]]:
+        # After all folds, whose models share what a signal keeps of its training.
+        with _memory_released(recipe.trained):
+            for batch, withheld in folds:
+                yield from answer_fold(batch, withheld)
+
+    return answer_folds
 
 
 def _without(
@@ -308,9 +323,10 @@ def _without(
         return replace(known, gold=gold)
 
     def model(signal: Trained, ranked: str = "") -> StoredModel:  # noqa: ARG001  # it is among those withheld
-        from searchapp.ranking.learning import StoredModel  # slow to import
+        from searchapp.ranking.learning import StoredModel, release_memory  # slow to import
 
-        return StoredModel.of(*_train(signal, others, documents, 1))
+        release_memory()  # of the preceding signals and folds
+        return StoredModel.of(*signal.train(others, documents, 1))
 
     return replace(
         inputs,

@@ -243,8 +243,11 @@ SUM_WEIGHT = 0.001
 _SHARE, _SCORE, _BEST = "share", "score", "best"
 _OTHER_FEATURES = ("sum", "signals")
 
-# Yields the answers of each signal to training topics, with the votes of these topic ids withheld.
-AnswerFunction = Callable[[Sequence[Example], frozenset[str]], Iterator[tuple[Example, Sequence[Answer]]]]
+# The training topics of each fold that are answered, and the ids of all its topics, whose votes are withheld.
+TrainingFolds = Iterable[tuple[Sequence[Example], frozenset[str]]]
+
+# Yields the answers of each signal to the training topics of folds.
+AnswerFunction = Callable[[TrainingFolds], Iterator[tuple[Example, Sequence[Answer]]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,14 +343,15 @@ class LearnedFusion(Fusion):
         matrices: list[Float64Array] = []
         relevant: list[bool] = []
         topics_per_fold = -(-self.max_topics // self.folds)
-        for fold in self.make_folds(examples):
-            for example, answers in answers_of(
-                fold[:topics_per_fold], frozenset(example_.topic.id for example_ in fold)
-            ):
-                weighted = [(weight, answer) for (_, weight), answer in zip(signals, answers, strict=True)]
-                documents, rows = self.rows(weighted, example.topic.id)
-                matrices.append(rows)
-                relevant += [example.gold.get(document, 0.0) > 0 for document in documents]
+        folds = [
+            (fold[:topics_per_fold], frozenset(example.topic.id for example in fold))
+            for fold in self.make_folds(examples)
+        ]
+        for example, answers in answers_of(folds):
+            weighted = [(weight, answer) for (_, weight), answer in zip(signals, answers, strict=True)]
+            documents, rows = self.rows(weighted, example.topic.id)
+            matrices.append(rows)
+            relevant += [example.gold.get(document, 0.0) > 0 for document in documents]
         relevant_rows = np.array(relevant, dtype=np.bool_)
         if not relevant_rows.any() or relevant_rows.all():
             raise DataError(

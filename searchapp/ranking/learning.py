@@ -44,6 +44,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -433,10 +434,9 @@ def require_learn() -> None:
     Raises:
         UsageError: scikit-learn is not installed.
     """
-    try:
-        import sklearn  # noqa: F401
-    except ImportError as error:
-        raise _missing_scikit_learn() from error
+    # Without an import, which takes more memory than some trainings.
+    if find_spec("sklearn") is None:
+        raise _missing_scikit_learn()
 
 
 def versions() -> dict[str, str]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from searchapp.ranking import learning
+from searchapp.ranking.signals import metric
+from searchapp.ranking.signals.latent_space import LatentSpace, latent_space
 from tests.cli.conftest import SAMPLES, Cli
 
 TASK = "nlps"
@@ -56,6 +59,22 @@ def test_a_run_records_the_model_that_fused_it_and_train_makes_the_same(offline:
     metric, fusion = other.json["models"]
     assert not metric["trained"]
     assert fusion["trained"] and fusion["path"] != str(path)
+
+
+def test_folds_share_a_latent_space_which_is_not_kept(
+    offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+
+    @lru_cache(maxsize=1)
+    def watched(texts: tuple[str, ...], *parameters: int) -> LatentSpace:
+        sizes.append(len(texts))
+        return latent_space(texts, *parameters)
+
+    monkeypatch.setattr(metric, "_latent_space", watched)
+    rank(offline, tmp_path / "run")
+    assert len(sizes) == 2, "one for the model that ranks, and one for those of the five folds"
+    assert watched.cache_info().currsize == 0
 
 
 def test_a_deeper_ranking_begins_with_the_shorter_one(offline: Cli, tmp_path: Path) -> None:

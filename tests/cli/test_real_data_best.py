@@ -24,7 +24,7 @@ DOCUMENTED = {
     "smart-types-dbpedia": {"Accuracy": 0.954046, "NDCG@5": 0.808497, "NDCG@10": 0.816472},
     "smart-types-wikidata": {"accuracy": 0.942953, "MRR": 0.652802},
     "smart-relations-dbpedia": {"F1": 0.678451},
-    "nlps": {"MAP@500": 0.415680},
+    "nlps": {"MAP@500": 0.416942},
     "explanation-2019": {"MAP": 0.556951},
     "explanation-2021": {"mean NDCG": 0.737368},
     "checkthat": {"MAP": 0.292974},

@@ -11,7 +11,7 @@ import pytest
 from searchapp.errors import DataError, UsageError
 from searchapp.model import Example, Hit, Hits, Topic
 from searchapp.ranking import recipes
-from searchapp.ranking.fusion import FUSION, LearnedFusion, Weighted
+from searchapp.ranking.fusion import FUSION, LearnedFusion, TrainingFolds, Weighted
 from searchapp.ranking.learning import StoredModel
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals.base import Answer, Normalization
@@ -37,12 +37,11 @@ def weighted(number: int = 0) -> Weighted:
 def answering(withheld: list[frozenset[str]]) -> Any:
     """Return a function that answers training topics and records which topics must not vote."""
 
-    def answer(
-        examples: Sequence[Example], without: frozenset[str]
-    ) -> Iterator[tuple[Example, Sequence[Answer]]]:
-        withheld.append(without)
-        for number, example in enumerate(examples):
-            yield example, answers(number)
+    def answer(folds: TrainingFolds) -> Iterator[tuple[Example, Sequence[Answer]]]:
+        for examples, without in folds:
+            withheld.append(without)
+            for number, example in enumerate(examples):
+                yield example, answers(number)
 
     return answer
 

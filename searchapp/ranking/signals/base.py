@@ -497,6 +497,9 @@ class Trained(Signal):
             DataError: there are too few training topics.
         """
 
+    def release(self) -> None:
+        """Free what `train` keeps for the next model of the same documents."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainedLinear(Trained):

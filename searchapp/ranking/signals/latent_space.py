@@ -2,8 +2,9 @@ r"""Latent semantic analysis: texts as vectors of fewer dimensions than they hav
 
 A text is a vector of the tf-idf weights of its words and pairs of words, (1 + ln tf) * idf with
 idf = ln((1 + N) / (1 + df)) + 1 over the distinct texts, and has length 1. The truncated singular value decomposition
-of these vectors (Deerwester et al., "Indexing by latent semantic analysis", JASIS 1990), by scikit-learn's seeded
-randomised algorithm (Halko, Martinsson and Tropp, SIAM Review 2011), gives the latent space.
+of these vectors (Deerwester et al., "Indexing by latent semantic analysis", JASIS 1990), by a seeded randomised
+algorithm (Halko, Martinsson and Tropp, "Finding structure with randomness", SIAM Review 2011) in single precision,
+gives the latent space. scikit-learn's `TruncatedSVD` does the same in double precision, with copies of each matrix.
 
 The same texts give the same space on the same kind of processor, whatever the number of threads; on another one the
 last bits of sums differ.
@@ -14,9 +15,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,9 @@ Float32s = NDArray[np.float32]
 # A word, a LaTeX command, a number or a sign.
 _TOKEN = re.compile(r"\\?[^\W\d_]+|\d+|[^\w\s\\]")
 
-SVD_ITERATIONS = 1  # more change no measured figure
+OVERSAMPLING = 10  # additional dimensions of the random sample, as Halko, Martinsson and Tropp recommend
+
+TEXTS_AT_ONCE, COLUMNS_AT_ONCE = 1024, 64  # which bounds temporary memory
 
 # The greatest absolute value of a stored projection, in whose range float16 is most precise.
 _PROJECTION_SCALE = 1024.0
@@ -93,13 +96,11 @@ class LatentSpace(NamedTuple):
     rows: Float32s  # the vectors of the texts, (texts, dimensions), of length 1 or 0
 
 
-# The folds of a training mostly have the same texts, because their topics are documents.
-@lru_cache(maxsize=1)
 def latent_space(texts: Sequence[str], min_df: int, dimensions: int, seed: int) -> LatentSpace:
     """Return the latent space of distinct texts, with fewer dimensions if the texts or features are fewer.
 
     Args:
-        texts: the texts, as a tuple
+        texts: the texts
         min_df: the least number of texts with a feature
         dimensions: the number of dimensions
         seed: the seed of the decomposition
@@ -107,23 +108,73 @@ def latent_space(texts: Sequence[str], min_df: int, dimensions: int, seed: int) 
     Raises:
         DataError: less than two features, or texts, remain.
     """
-    from sklearn.decomposition import TruncatedSVD
-    from threadpoolctl import threadpool_limits
-
     features = TextFeatures.of(texts, min_df)
-    weights = features.vectors(texts)
+    weights = features.vectors(texts).astype(np.float32)
     most = min(weights.shape) - 1
     if most < 1:
         raise DataError(
             f"only {counted(len(features.names), 'word')} of {counted(len(texts), 'text')} occur in at least "
             f"{min_df} texts: lower `min_df`"
         )
-    svd = TruncatedSVD(min(dimensions, most), n_iter=SVD_ITERATIONS, random_state=seed)
+    components = _singular_vectors(weights, min(dimensions, most), seed)
+    rows = _product([weights], components)
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    np.divide(rows, lengths, out=rows, where=lengths > 0)
+    return LatentSpace(features, components.T, rows)
+
+
+def _singular_vectors(weights: Any, dimensions: int, seed: int) -> Float32s:
+    """Return the first right singular vectors, (features, dimensions), of a sparse matrix, (texts, features).
+
+    Every step overwrites its input or works on a part of it, because the matrices take most of the memory of training.
+    """
+    from scipy.linalg import eigh, qr
+    from threadpoolctl import threadpool_limits
+
+    by_feature = weights.T.tocsr()
+    size = min(dimensions + OVERSAMPLING, *weights.shape)
+    # A sample of the smaller side, and one power iteration: more change no measured figure.
+    factors = [by_feature, weights, by_feature]
+    if weights.shape[0] > weights.shape[1]:
+        factors.append(weights)
+    sample = np.random.RandomState(seed).normal(size=(factors[-1].shape[1], size)).astype(np.float32)
+    basis = _product(factors, sample, order="F")
+    del sample
+    # Sums of several threads would depend on their number. The library of SciPy must be loaded before.
     with threadpool_limits(limits=1):
-        rows = svd.fit_transform(weights)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    rows = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
-    return LatentSpace(features, svd.components_.astype(np.float32), rows.astype(np.float32))
+        basis, _ = qr(basis, mode="economic", overwrite_a=True, check_finite=False)
+        projected = _product([weights], basis)
+        # The eigenvectors of this small matrix are singular vectors of `projected`.
+        products = np.zeros((size, size))
+        for begin in range(0, len(projected), TEXTS_AT_ONCE):
+            part = projected[begin : begin + TEXTS_AT_ONCE].astype(np.float64)
+            products += part.T @ part
+        del projected
+        vectors = eigh(products)[1][:, : -dimensions - 1 : -1].astype(np.float32)
+        for begin in range(0, len(basis), TEXTS_AT_ONCE):
+            part = basis[begin : begin + TEXTS_AT_ONCE]
+            part[:, :dimensions] = part @ vectors
+    components: Float32s = basis[:, :dimensions]
+    # Singular vectors have no sign: their greatest value is positive here.
+    components *= np.where(components.max(axis=0) < -components.min(axis=0), -1, 1).astype(np.float32)
+    return components
+
+
+def _product(factors: Sequence[Any], matrix: NDArray[Any], order: Literal["C", "F"] = "C") -> NDArray[Any]:
+    """Return the product of sparse matrices, the last one first, with a matrix, in their precision.
+
+    Args:
+        factors: the sparse matrices
+        matrix: the dense matrix
+        order: whether the result is stored by rows (C) or by columns (F)
+    """
+    result = np.empty((factors[0].shape[0], matrix.shape[1]), factors[0].dtype, order=order)
+    for begin in range(0, matrix.shape[1], COLUMNS_AT_ONCE):
+        part = matrix[:, begin : begin + COLUMNS_AT_ONCE].astype(result.dtype)
+        for factor in reversed(factors):
+            part = factor @ part
+        result[:, begin : begin + COLUMNS_AT_ONCE] = part
+    return result
 
 
 def lsa(
@@ -159,8 +210,10 @@ class TextProjection:
     @classmethod
     def of(cls, features: TextFeatures, matrix: Float32s) -> TextProjection:
         """Return a matrix, (features, dimensions), as float16, up to a factor."""
-        greatest = float(np.abs(matrix).max())
-        return cls(features, (matrix * (_PROJECTION_SCALE / greatest)).astype(np.float16))
+        greatest = float(max(matrix.max(), -matrix.min()))
+        scaled = np.empty(matrix.shape, np.float16)
+        np.multiply(matrix, _PROJECTION_SCALE / greatest, out=scaled, casting="same_kind")
+        return cls(features, scaled)
 
     @classmethod
     def read(cls, stored: StoredModel) -> TextProjection:
@@ -192,5 +245,4 @@ class TextProjection:
         weights = self._features.vectors(texts)
         used = np.unique(weights.indices)
         # Sparse products are sums in the order of the features, in double precision.
-        vectors: NDArray[np.float64] = weights[:, used] @ self._matrix[used].astype(np.float64)
-        return vectors
+        return _product([weights[:, used]], self._matrix[used])

@@ -20,6 +20,7 @@ another one the last bits of sums differ, which training amplifies. A model has 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -50,6 +51,9 @@ Numbers = NDArray[np.intp]
 NOISE = 0.01  # standard deviation of the noise in the initial matrices
 # Adam's decay rates of both moments, and the constant in its divisor.
 _FIRST_DECAY, _SECOND_DECAY, _EPSILON = 0.9, 0.999, 1e-8
+
+# The folds of a training mostly have the same texts, because their topics are documents.
+_latent_space = lru_cache(maxsize=1)(latent_space)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,12 +105,15 @@ class LearnedMetric(Trained):
             )
         topic_rows, document_rows = np.array([pair[1:] for pair in pairs], np.intp).T
         with threadpool_limits(limits=1):
-            space = latent_space(distinct, self.min_df, self.latent_dimensions, self.seed)
+            space = _latent_space(distinct, self.min_df, self.latent_dimensions, self.seed)
             of_topics, of_documents = self._matrices(space.rows, topic_rows, document_rows)
             projection = TextProjection.of(space.features, space.components.T @ of_topics)
-            document_vectors = as_bytes(space.rows[[row_of[texts[id_]] for id_ in ids]] @ of_documents)
+            document_vectors = as_bytes(space.rows @ of_documents)[[row_of[texts[id_]] for id_ in ids]]
         header = {**projection.header(), "labels": ids, "processor": learning.processor()}
         return header, {**projection.arrays(), "documents": document_vectors}
+
+    def release(self) -> None:
+        _latent_space.cache_clear()
 
     def _matrices(
         self, rows: Float32s, topic_rows: Numbers, document_rows: Numbers

@@ -55,9 +55,12 @@ _AGAIN = "run `searchapp embed TASK`"
 
 def as_bytes(rows: NDArray[Any]) -> Int8s:
     """Return vectors as bytes: the greatest absolute component of a row becomes 127; 0 stays 0."""
-    greatest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
-    scaled = np.divide(127.0 * rows, greatest, out=np.zeros_like(rows), where=greatest > 0)
-    rounded: Int8s = np.rint(scaled).astype(np.int8)
+    greatest = np.maximum(
+        rows.max(axis=1, keepdims=True, initial=0.0), -rows.min(axis=1, keepdims=True, initial=0.0)
+    )
+    scaled = 127.0 * rows
+    np.divide(scaled, greatest, out=scaled, where=greatest > 0)
+    rounded: Int8s = np.rint(scaled, out=scaled).astype(np.int8)
     return rounded
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -88,6 +90,19 @@ def test_a_model_depends_neither_on_the_order_nor_on_the_process(model: StoredMo
     assert {name: array.tobytes() for name, array in other.arrays.items()} == {
         name: array.tobytes() for name, array in model.arrays.items()
     }
+
+
+def test_training_does_not_import_scikit_learn_which_takes_100_mib() -> None:
+    program = (
+        "import sys\n"
+        "from tests.ranking.signals.test_metric import trained\n"
+        "trained()\n"
+        "print('scipy.linalg' in sys.modules, 'sklearn' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "True False\n"
 
 
 def test_scores_are_those_of_vectors_of_bytes_and_equal_ones_are_in_the_order_of_ids() -> None:
