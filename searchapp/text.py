@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from itertools import accumulate
 
 from searchapp.lucene.errors import closest_name as closest_name
@@ -245,6 +244,8 @@ def _escape(match: re.Match[str]) -> str:
 
 def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
     """Return a table of texts as HTML for notebooks."""
+    from html import escape  # slow to import
+
     head = "".join(f"<th>{escape(visible_line(cell))}</th>" for cell in heads)
     body = "".join(
         f"<tr>{''.join(f'<td>{escape(visible_line(cell))}</td>' for cell in row)}</tr>" for row in rows

@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -117,7 +116,10 @@ def float32_of_text(text: str) -> float:
     rounded, other = _neighbours(parsed)
     if other is None:
         return rounded
-    exact = _fraction(text.strip(_TRIMMED))
+    from fractions import Fraction  # slow to import
+
+    match = _DECIMAL.fullmatch(text.strip(_TRIMMED))
+    exact = Fraction(match[1]) if match else Fraction(parsed)
     if exact == Fraction(parsed):
         return rounded
     return max(rounded, other) if exact > Fraction(parsed) else min(rounded, other)
@@ -163,11 +165,6 @@ def big_decimal(text: str) -> Decimal:
     if not _BIG_DECIMAL.fullmatch(text) or max(text) > "\uffff":
         raise ValueError(f"{text!r} is not a number")
     return Decimal(text)
-
-
-def _fraction(text: str) -> Fraction:
-    match = _DECIMAL.fullmatch(text)
-    return Fraction(match[1]) if match else Fraction(double(text))
 
 
 _EXACT = 1 << 24  # every integer up to this one is a float32

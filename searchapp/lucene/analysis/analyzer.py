@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice, pairwise
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from searchapp.lucene.analysis.char_filters import CharFilter
 from searchapp.lucene.analysis.characters import (
@@ -31,6 +31,9 @@ from searchapp.lucene.analysis.token_filters import (
 from searchapp.lucene.analysis.tokenizers import Tokenizer
 from searchapp.lucene.records import AnalysisStep, Token
 
+if TYPE_CHECKING:
+    from searchapp.lucene.analysis.bulk import BulkAnalysis, BulkWork
+
 REMEMBERED_TEXTS = 64
 LONGEST_REMEMBERED = 20_000  # characters; results of longer texts are not cached
 
@@ -49,13 +52,15 @@ class SharedAnalysis:
 
     # The fields of a document usually have one source, and a topic is matched against all fields.
     def __init__(self) -> None:
-        # `bulk` imports NumPy, which shell completion must avoid.
-        from searchapp.lucene.analysis.bulk import BulkWork
-
-        self.bulk = BulkWork()
         self._texts: dict[CharFilters, Callable[[str], str]] = {(): lambda text: text}
         self._terms: dict[tuple[CharFilters, Tokenizer], Callable[[str], list[str]]] = {}
         self._chains: dict[tuple[tuple[TermFilter, ...], bool], TermChain] = {}
+
+    @cached_property
+    def bulk(self) -> BulkWork:
+        from searchapp.lucene.analysis.bulk import BulkWork  # for indexing only
+
+        return BulkWork()
 
     def _text(self, char_filters: CharFilters) -> Callable[[str], str]:
         if char_filters not in self._texts:
@@ -160,8 +165,6 @@ class Analyzer:
         shared: SharedAnalysis | None = None,
         normalizer: Normalizer = ((), ()),
     ) -> None:
-        from searchapp.lucene.analysis.bulk import BulkAnalysis  # see `SharedAnalysis`
-
         self.name = name
         self.position_increment_gap = position_increment_gap
         self._char_filters = tuple(char_filters)
@@ -169,7 +172,7 @@ class Analyzer:
         self._tokenizer_name = tokenizer_name
         self._filters = tuple(filters)
         self._normalizer = normalizer
-        shared = shared or SharedAnalysis()
+        self._shared = shared = shared or SharedAnalysis()
         pieces = tuple(filter_ for _, filter_ in filters)
         replacing = tuple(char_filter for _, char_filter in char_filters)
         self._leaves_halves = any(
@@ -183,12 +186,19 @@ class Analyzer:
         self._needs_types = any(getattr(piece, "needs_types", False) for piece in pieces)
         self._terms = shared.terms(replacing, tokenizer)
         self._stages = stream_filters(pieces, shared.chain)
-        # None for components that process one text at a time.
-        self.bulk = BulkAnalysis.of(
-            shared.bulk, replacing, tokenizer, pieces, leaves_halves=self._leaves_halves
-        )
         # Returns the distinct terms of a text; None if they require the full analysis.
         self.distinct_terms = None if self._leaves_halves else _distinct_terms(shared, self._terms, pieces)
+
+    @cached_property
+    def bulk(self) -> BulkAnalysis | None:
+        """The analysis of many texts at once; None for components that process one text at a time."""
+        from searchapp.lucene.analysis.bulk import BulkAnalysis  # for indexing only
+
+        char_filters = tuple(char_filter for _, char_filter in self._char_filters)
+        filters = tuple(filter_ for _, filter_ in self._filters)
+        return BulkAnalysis.of(
+            self._shared.bulk, char_filters, self._tokenizer, filters, leaves_halves=self._leaves_halves
+        )
 
     def terms(self, text: str) -> list[tuple[str, int]]:
         tokens = self.stream(text)
